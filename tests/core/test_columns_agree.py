@@ -170,7 +170,7 @@ def blame_of(expected: Decision, name: str) -> tuple[str, tuple[str, ...]]:
 
 def check_diagnosis(outcome: Diagnosis, expected: Decision) -> None:
     """What a pod that fits nowhere is told, and who has to go for it."""
-    assert outcome.message == expected.message
+    assert outcome.message == expected.message_of(outcome.nominated_node)
     preemption = expected.preemption
     if preemption is None or not preemption.best:
         assert not outcome.victims

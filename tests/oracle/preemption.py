@@ -28,6 +28,13 @@ class Preemption:
     best: set[str] = dataclasses.field(default_factory=set)
     message: str = ""
 
+    def message_of(self, node: str | None) -> str:
+        """What is said when this node is taken."""
+        found = "preemption: found a potential placement for pod on node"
+        if node not in self.victims:
+            return self.message
+        return f"{found} {node}, preempting {len(self.victims[node])} victims"
+
 
 def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> Preemption:
     """``refused``: every node, and whether removing pods may help there."""
@@ -93,11 +100,11 @@ def _victims(
     left = {id(budget): budget.status.disruptions_allowed for budget in budgets}
     protected = []
     for one in lower:
-        mine = [budget for budget in budgets if _counts(budget, one)]
-        for budget in mine:
-            left[id(budget)] -= 1
-        if any(left[id(budget)] < 0 for budget in mine):
-            protected.append(one)
+        for budget in budgets:
+            left[id(budget)] -= _counts(budget, one)
+            if _counts(budget, one) and left[id(budget)] < 0:
+                protected.append(one)
+                break
     gone = {one.metadata.uid for one in lower}
     for one in protected + [one for one in lower if one not in protected]:
         if fits(frozenset(gone - {one.metadata.uid})):

@@ -59,6 +59,11 @@ class Decision:
     failed: str = ""
     preemption: Preemption | None = None
 
+    def message_of(self, nominated_node: str | None) -> str:
+        """What is said of a pod that is nominated to this node."""
+        room = self.preemption.message_of(nominated_node) if self.preemption else ""
+        return f"{self.message} {room}".rstrip()
+
 
 def schedule(pod: Pod, cluster: Cluster, profile: Profile) -> Decision:
     """All that is decided about a pod."""
@@ -87,9 +92,6 @@ def schedule(pod: Pod, cluster: Cluster, profile: Profile) -> Decision:
     decision.message = f"0/{len(cluster.nodes)} nodes are available: {said}."
     if "DefaultPreemption" in profile.args:
         decision.preemption = _preempt(decision, pod, cluster, profile)
-        if decision.preemption.message and "DynamicResources" in profile.filters:
-            decision.message += " no new claims to deallocate,"
-        decision.message = f"{decision.message} {decision.preemption.message}".rstrip()
     return decision
 
 

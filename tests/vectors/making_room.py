@@ -4,6 +4,7 @@ candidate with its victims.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.post_filter_contract import FailedAttempt
 from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.default_preemption.candidates import PreemptionCandidate, choose
@@ -31,11 +33,10 @@ def post_filter(
     snapshot = context.snapshot
     result = run_post_filters(pod, revision, context, evaluation).result
     found: dict[str, Any] = {"code": result.status.code.value}
+    if result.status.code is not Code.SUCCESS:
+        found["plugin"] = revision.points[ExtensionPoint.POST_FILTER][0]
     if result.status.reasons:
-        found |= {
-            "plugin": revision.points[ExtensionPoint.POST_FILTER][0],
-            "reasons": list(result.status.reasons),
-        }
+        found["reasons"] = list(result.status.reasons)
     if result.nominated_node is not None:
         found["nominatedNode"] = result.nominated_node
     preemption = revision.deciders.get(NAME)
@@ -66,7 +67,14 @@ def post_filter(
         else:
             del found["nominatedNode"]
             found["nominatedNodes"] = equals
+            found["reasons"] = [named_first(found, reason) for reason in found["reasons"]]
     return found
+
+
+def named_first(found: dict[str, Any], text: str) -> str:
+    """A text about the chosen node, as if the first of its equals had been chosen."""
+    first = min(found.get("nominatedNodes", ()), default=r"\g<0>")
+    return re.sub(r"(?<=potential placement for pod on node )[^,]+", first, text)
 
 
 def _equal(one: PreemptionCandidate, best: PreemptionCandidate) -> bool:

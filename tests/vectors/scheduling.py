@@ -43,7 +43,7 @@ from moorage.core.objects.workloads import (
 from moorage.core.pods.requests import pod_requests
 from tests.vectors.devices import allocations
 from tests.vectors.files import Case
-from tests.vectors.making_room import post_filter
+from tests.vectors.making_room import named_first, post_filter
 from tests.vectors.profiles import revision_of
 
 REFUSED = "refused"
@@ -91,7 +91,8 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
         found["fitError"] = outcome.message
         if revision.points[ExtensionPoint.POST_FILTER]:
-            found["postFilter"] = post_filter(pod, revision, context, evaluation)
+            room = found["postFilter"] = post_filter(pod, revision, context, evaluation)
+            found["fitError"] = named_first(room, outcome.message)
     return _agree(found, outcome)
 
 

@@ -27,7 +27,7 @@ from tests.apps.worlds.test_from_cluster import kubeconfig
 ABOUT = {"at": "2026-11-27T14:32:08+00:00", "cluster": "harbor", "operator": "m_1", "leftOut": []}
 REFUSED = "3 Insufficient cpu, 2 node(s) had taints {a: b}, that it hates"
 CPU = f"0/5 nodes are available: {REFUSED}."
-TOLD = f"{CPU} no new claims to deallocate, preemption: 0/5 nodes are available: 5 no help."
+TOLD = f"{CPU} preemption: 0/5 nodes are available: 5 no help."
 
 
 def item(pod: str, state: str, **changes: Any) -> dict[str, Any]:

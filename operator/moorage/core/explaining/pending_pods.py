@@ -117,7 +117,10 @@ def _refused(
     return {
         "refusals": refusals,
         "preemption": Preemption(
-            room.nominated_node or "", room.victims, room.by_eviction, room.status.message
+            room.nominated_node or "",
+            room.victims,
+            room.by_eviction,
+            "" if room.nominated_node else room.status.message,
         ),
         "wakes_on": waking_events(revision, refused_by | room.unschedulable_plugins),
         "suggestions": would_help.found,

@@ -62,7 +62,7 @@ Why: TypeAlias = tuple[tuple[Reason, str], ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Status:
-    """An answer with its texts: ``reasons`` empty on success."""
+    """An answer with its texts. On success ``reasons`` are empty, or say what was found."""
 
     code: Code
     reasons: tuple[str, ...] = ()

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodInfo, fits_with
-from moorage.core.cycle.context import Diagnosis
 from moorage.core.framework.object_changes import resources_freed
 from moorage.core.objects.meta import PartialObject, key
 from moorage.core.objects.pod_groups import group_of
@@ -229,21 +228,6 @@ class NominationController:
             self.cache.mark_stuck(other.pod.metadata.uid)
         if stuck:
             self.queue.retry(pod.metadata.uid, self.clock.boottime())
-
-
-def preemption_message(diagnosis: Diagnosis) -> str:
-    """That preemption found a node, for the pod's message, as kube-scheduler 1.37 says it; "" when
-    it did not.
-    """
-    node, victims = diagnosis.nominated_node, len(diagnosis.victims)
-    return (
-        (
-            f" preemption: found a potential placement for pod on node {node}, preempting "
-            f"{victims} victims"
-        )
-        if node and victims
-        else ""
-    )
 
 
 def nominated_message(records: Sequence[PodInfo]) -> str:

@@ -38,7 +38,6 @@ from moorage.engine.scheduling.gang_scheduler import GangScheduler
 from moorage.engine.scheduling.nomination_controller import (
     NominationController,
     nominated_message,
-    preemption_message,
 )
 from moorage.engine.scheduling.post_filter_actions import PostFilterAction, PostFilterActions
 from moorage.engine.scheduling.preemption import PreemptionTask, Preemptor
@@ -234,8 +233,7 @@ class CycleOutcomes:
         if node is not None:
             self.nomination_controller.nominate(pod, node, diagnosis.held)
         self.ports.telemetry.attempt(result, diagnosis.revision.scheduler_name, seconds)
-        kept_room = nominated_message(diagnosis.blocking_nominated_pods)
-        text = diagnosis.message + preemption_message(diagnosis) + kept_room
+        text = diagnosis.message + nominated_message(diagnosis.blocking_nominated_pods)
         update = PodConditionUpdate(pod, reason, text)
         if self._is_news(entry, diagnosis, update):
             self.pod_conditions.report(update)

@@ -12,7 +12,11 @@ import pytest
 from moorage.core.columns.store import Store
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
 from moorage.core.objects.workloads import PodDisruptionBudget
-from moorage.core.plugins.default_preemption.disruption_budgets import budgets, unevictable_pods
+from moorage.core.plugins.default_preemption.disruption_budgets import (
+    budgets,
+    unevictable_pods,
+    violating_pods,
+)
 from tests.builders import make_pod
 
 WEB = {"matchLabels": {"app": "web"}}
@@ -140,3 +144,13 @@ def test_who_is_not_evicted(
     for budget in present:
         store.put(budget)
     assert unevictable_pods(pods, budgets(store)) == refused
+
+
+def test_a_pod_is_charged_up_to_the_first_budget_with_nothing_left() -> None:
+    """What stands behind that one stays for the pods that come later."""
+    store = Store()
+    both = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
+    for budget in (a_budget("a", 0, WEB), a_budget("b", 1, both)):
+        store.put(budget)
+    pods = [(ONE, 0), (a_pod("other", labels={"app": "db"}), 0), (ONE, 1)]
+    assert violating_pods(pods, budgets(store)) == [True, False, True]

@@ -275,7 +275,7 @@ def test_victims_are_those_of_a_naive_search(
         assert not isinstance(outcome, Diagnosis)
         return
     assert isinstance(outcome, Diagnosis)
-    assert outcome.message == expected.message
+    assert outcome.message == expected.message_of(outcome.nominated_node)
     check_victims(outcome, expected.preemption or Preemption())
 
 

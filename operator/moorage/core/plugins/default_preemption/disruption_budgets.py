@@ -2,9 +2,9 @@
 server does when asked to evict.
 
 The two differ in details: kube-scheduler leaves out a budget that selects everything, and charges
-all budgets of a pod; the API server evicts no pod that has several, and applies none to a pod that
-does not run (yet, or any more).
-Source: kube-scheduler DefaultPreemption (v1.36), kube-apiserver's pods/eviction (v1.36).
+a pod's budgets one after another, up to the first that has nothing left; the API server evicts no
+pod that has several, and applies none to a pod that does not run (yet, or any more).
+Source: kube-scheduler DefaultPreemption (v1.37), kube-apiserver's pods/eviction (v1.36).
 """
 
 from __future__ import annotations
@@ -75,15 +75,19 @@ def violating_pods(pods: Iterable[tuple[Pod, int]], by_namespace: BudgetsByNames
     used it up.
     """
     spent: Counter[tuple[int, str]] = Counter()
-    protected = []
-    for pod, row in pods:
-        violates = False
-        for budget in by_namespace.get(pod.metadata.namespace, ()) if pod.metadata.labels else ():
-            if budget.selector.conditions and budget.counts(pod):
-                spent[row, budget.name] += 1
-                violates |= spent[row, budget.name] > budget.allowed
-        protected.append(violates)
-    return protected
+    return [_is_protected(pod, row, by_namespace, spent) for pod, row in pods]
+
+
+def _is_protected(
+    pod: Pod, row: int, by_namespace: BudgetsByNamespace, spent: Counter[tuple[int, str]]
+) -> bool:
+    """Whether one of its budgets has nothing left on this row; none behind it is charged."""
+    for budget in by_namespace.get(pod.metadata.namespace, ()) if pod.metadata.labels else ():
+        if budget.selector.conditions and budget.counts(pod):
+            spent[row, budget.name] += 1
+            if spent[row, budget.name] > budget.allowed:
+                return True
+    return False
 
 
 def violating_units(units: Iterable[Sequence[Pod]], by_namespace: BudgetsByNamespace) -> list[bool]:

@@ -5,7 +5,7 @@ It decides which pods should go and nominates the pod to that node; evicting the
 Nodes are tried side by side: all lower pods of each are taken away, then put back one by one, those
 first that a disruption budget protects, as long as the pod still fits; who cannot be put back is a
 victim. Where kube-scheduler draws at random (where to begin, which of equals to take), a function
-of (seed, pod, node) decides here. Source: kube-scheduler DefaultPreemption (v1.36).
+of (seed, pod, node) decides here. Source: kube-scheduler DefaultPreemption (v1.37).
 
 ``disruptionPolicy`` is ours. BestEffort is kube-scheduler's way: budgets are respected where there
 is a choice, and do not stop it. With RespectPDB no pod goes that a budget does not let go: such
@@ -37,7 +37,7 @@ from moorage.core.framework.cluster_events import (
     shared_hint,
 )
 from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult, Victims
-from moorage.core.framework.status import SUCCESS, Code, Reason, Status, fit_error_message
+from moorage.core.framework.status import Code, Reason, Status, fit_error_message
 from moorage.core.framework.tie_breaking import in_order
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod, priority
@@ -70,6 +70,7 @@ NO_HELP = Reason("PreemptionNoHelp", "preemption: {}", Code.UNSCHEDULABLE)
 NO_CANDIDATE = Reason(
     "NoCandidateNode", "preemption: no candidate node for preemption", Code.UNSCHEDULABLE
 )
+FOUND = "preemption: found a potential placement for pod on node {}, preempting {} victims"
 NOT_TRIED = "Preemption is not helpful for scheduling"
 PROTECTED = "Preemption would violate a disruption budget"
 
@@ -262,9 +263,10 @@ class DefaultPreemption:
         self, candidates: Sequence[PreemptionCandidate], attempt: FailedAttempt
     ) -> PostFilterResult:
         best = choose(candidates)
+        node = attempt.snapshot.nodes.names[best.row]
         return PostFilterResult(
-            SUCCESS,
-            attempt.snapshot.nodes.names[best.row],
+            Status(Code.SUCCESS, (FOUND.format(node, len(best.victims)),)),
+            node,
             best.victims,
             by_eviction=self.respectful,
         )

@@ -142,8 +142,8 @@ def _reprieve_order(
     (intp[pods], bool[pods]).
 
     On each row those come first whose going would violate a budget; the most important ones first
-    in either group, as they stand in the batch. All budgets of a pod are charged for it, in the
-    order of importance, whether they have anything left or not.
+    in either group, as they stand in the batch. Budgets are charged in the order of importance of
+    the pods, each pod's up to the first that has nothing left.
     """
     places = np.arange(len(batch.records))
     if not by_namespace:

@@ -279,14 +279,14 @@ class DynamicResources:
         """
         prepared = self.pre_filter(pod, attempt.snapshot)
         if prepared.status.code is not Code.SUCCESS:
-            return _proposal("no new claims to deallocate")
+            return _NOTHING_TO_GIVE_BACK
         wanted: DeviceDemand = prepared.state.demand
         if wanted.stale is not None:
             release = ClaimRelease(wanted.stale, delete=True)
             return _proposal("deletion of ResourceClaim completed", release)
         claim = self._claim_to_release(wanted, attempt)
         if claim is None:
-            return _proposal("still not schedulable")
+            return _NOTHING_TO_GIVE_BACK
         return _proposal("deallocation of ResourceClaim completed", ClaimRelease(claim))
 
     # ---- inside ----------------------------------------------------------------------------------
@@ -326,5 +326,8 @@ class DynamicResources:
         return [claim for claim, mask in wanted.unavailable(nodes, rows) if mask.any()]
 
 
-def _proposal(text: str, release: ClaimRelease | None = None) -> PostFilterResult:
+_NOTHING_TO_GIVE_BACK = PostFilterResult(Status(Code.UNSCHEDULABLE))
+
+
+def _proposal(text: str, release: ClaimRelease) -> PostFilterResult:
     return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=release)
