@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, Revision, resolve
+from moorage.core.framework.utilization_shape import UtilizationShapePoint
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
@@ -29,7 +30,6 @@ from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatio,
     ScoringStrategy,
-    UtilizationShapePoint,
 )
 from moorage.core.plugins.node_resources.resource_allocation import ResourceSpec
 

@@ -402,10 +402,12 @@ def _(to: Description, table: VolumeTable) -> Any:
     }
 
 
-@means(_LabelIndex, "values", "_numbering", "_names", "_place", "_sizes", "_which", "_codes")
+@means(
+    _LabelIndex, "values", "_numbering", "_names", "_place", "_sizes", "_worths", "_which", "_codes"
+)
 def _(to: Description, label: _LabelIndex) -> Any:
     sizes, which = (
-        label._sizes.tolist(),
+        list(zip(label._sizes.tolist(), label._worths.tolist(), strict=True)),
         [label._numbering.values[number] for number in label._which[: len(label._names)].tolist()],
     )
     assert {name: place for place, name in enumerate(label._names)} == label._place

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 
+from moorage.core.framework.utilization_shape import UtilizationShapePoint
 from moorage.core.objects.meta import ResourceList
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Container, Pod
 from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
-    UtilizationShapePoint,
 )
 
 SUFFIXES = {

@@ -16,13 +16,13 @@ from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import API_VERSION
 from moorage.apps.exit_status import WrongUse
 from moorage.core.framework.revisions import Revision
+from moorage.core.framework.utilization_shape import UtilizationShapePoint
 from moorage.core.plugins import image_locality
 from moorage.core.plugins.node_resources import balanced_allocation, fit
 from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatio,
     ScoringStrategy,
-    UtilizationShapePoint,
 )
 from moorage.core.plugins.node_resources.resource_allocation import ResourceSpec
 from moorage.core.plugins.volume_binding import plugin as volume_binding

@@ -67,3 +67,8 @@ def capacity_bytes(capacity: CSIStorageCapacity) -> int:
         else capacity.capacity
     )
     return min(value(limit), _MOST) if limit is not None else -1
+
+
+def room_bytes(capacity: CSIStorageCapacity) -> int:
+    """How many bytes there are in all; -1 when that is not said."""
+    return min(value(capacity.capacity), _MOST) if capacity.capacity is not None else -1

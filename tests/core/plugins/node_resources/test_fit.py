@@ -22,6 +22,7 @@ from moorage.core.framework.interfaces import (
     ScorePlugin,
 )
 from moorage.core.framework.status import Code
+from moorage.core.framework.utilization_shape import UtilizationShapePoint, shape_table
 from moorage.core.objects.meta import HasMetadata, ObjectMeta
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Container, Pod, ResourceRequirements
@@ -31,13 +32,11 @@ from moorage.core.plugins.node_resources.fit import (
     TOO_MANY_PODS,
     TOO_SMALL,
     NodeResourcesFit,
-    shape_table,
 )
 from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatio,
     ScoringStrategy,
-    UtilizationShapePoint,
 )
 from moorage.core.plugins.node_resources.resource_allocation import ResourceSpec
 from moorage.core.pods.requests import pod_requests

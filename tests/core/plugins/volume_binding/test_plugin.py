@@ -11,6 +11,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
 from moorage.core.cycle.cycle import unreserve_and_forget
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.utilization_shape import UtilizationShapePoint
 from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import (
@@ -25,7 +26,7 @@ from moorage.core.plugins.volume_binding.volume_checks import VOLUME_GONE
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from tests.builders import make_node
 from tests.core.storage_builders import Storage, make_claim, make_class, make_volume, with_claims
-from tests.core.volume_strategies import REVISION, pod
+from tests.core.volume_strategies import pod
 
 NOTHING_FREE = "node(s) didn't find available persistent volumes to bind"
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
@@ -313,25 +314,13 @@ def test_a_class_without_binding_mode_is_a_fault() -> None:
 
 def test_arguments() -> None:
     """Kube-scheduler's texts."""
-    faults = VolumeBindingArgs(-1, ({"utilization": 0, "score": 0},)).validate()
+    shape = (UtilizationShapePoint(50, 1), UtilizationShapePoint(50, 2))
+    faults = VolumeBindingArgs(-1, shape).validate()
     assert [(fault.path, fault.message) for fault in faults] == [
         ("bindTimeoutSeconds", "invalid BindTimeoutSeconds, should not be a negative value"),
-        (
-            "shape",
-            (
-                "unexpected field `shape`, remove it or turn on the feature gate "
-                "StorageCapacityScoring"
-            ),
-        ),
+        ("shape[1].utilization", "values must be sorted in increasing order"),
     ]
     assert VolumeBindingArgs(0).validate() == []
-
-
-def test_score_is_skipped() -> None:
-    """A profile may name the plugin at score; nothing comes of it."""
-    storage = Storage()
-    assert REVISION.weights["VolumeBinding"] == 1
-    assert storage.place(with_claims("p")).score == 0
 
 
 def driver(tells: bool | None) -> CSIDriver:

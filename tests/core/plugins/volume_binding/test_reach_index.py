@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kubefacts.labels import LabelRequirementCheck
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.plugins.volume_binding.reach_index import ReachIndex
+from moorage.core.plugins.volume_binding.reach_index import NOTHING, ReachIndex
 from moorage.core.pods.node_selection import NodeTerm, NodeTerms
 from tests.builders import make_node
 
@@ -48,10 +48,10 @@ def test_things_come_and_go() -> None:
         for name, size, place in changes:
             if name in there:
                 old_size, old_place = there.pop(name)
-                left = index.change((old_size, str(name)), PLACES[old_place], -1)
+                left = index.change((old_size, old_size % 2, str(name)), PLACES[old_place], -1)
             else:
                 there[name] = size, place
-                left = index.change((size, str(name)), PLACES[place], 1)
+                left = index.change((size, size % 2, str(name)), PLACES[place], 1)
             for least in (0, 2):
                 check(index, there, nodes, least)
             assert left == bool(there)
@@ -62,10 +62,12 @@ def test_things_come_and_go() -> None:
 def check(
     index: ReachIndex, there: dict[int, tuple[int, int]], nodes: NodeTable, least: int
 ) -> None:
-    """Counts of all rows, of some, and of even names only; and the smallest even one."""
+    """Counts of all rows, of some, and of even names only; the smallest even one, and the three
+    smallest of each row.
+    """
     reached = [
         [
-            (size, str(name))
+            (size, size % 2, str(name))
             for name, (size, place) in there.items()
             if size >= least
             and (
@@ -75,7 +77,7 @@ def check(
         ]
         for labels in LABELS
     ]
-    even = [[item for item in items if int(item[1]) % 2 == 0] for items in reached]
+    even = [[item for item in items if int(item[2]) % 2 == 0] for items in reached]
     assert index.counts(least, None, nodes, nodes.all_rows).tolist() == [
         len(items) for items in reached
     ]
@@ -90,6 +92,12 @@ def check(
         assert min(index.within_reach(least, is_even, labels), default=None) == min(
             items, default=None
         )
+    for number, likes, items_of in ((3, None, reached), (1, is_even, even)):
+        smallest = index.smallest(number, least, likes, nodes, nodes.all_rows)
+        for row, items in enumerate(items_of):
+            few = [list(item[:2]) for item in sorted(items)[:number]]
+            few += [[NOTHING, NOTHING]] * (number - len(few))
+            assert smallest[:, :, row].T.tolist() == few
 
 
 def is_even(name: str) -> bool:

@@ -26,13 +26,13 @@ from moorage.core.framework.cluster_events import (
     shared_hint,
 )
 from moorage.core.framework.interfaces import (
-    MAX_NODE_SCORE,
     Codes,
     PreFilterResult,
     Scores,
     Shortfall,
 )
 from moorage.core.framework.status import SUCCESS, Code, Reason, error_status
+from moorage.core.framework.utilization_shape import shape_table
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, priority
@@ -40,7 +40,6 @@ from moorage.core.objects.resource_claims import DeviceClass
 from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
     ScoringStrategy,
-    UtilizationShapePoint,
 )
 from moorage.core.plugins.node_resources.resource_allocation import (
     DEVICE_KINDS,
@@ -317,25 +316,3 @@ def _wanted(i: int, resource: str, amount: int, delegated: bool) -> RequestedRes
     return RequestedResource(
         resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot), delegated
     )
-
-
-def shape_table(shape: tuple[UtilizationShapePoint, ...]) -> Int64Array:
-    """int64[101]: the score, 0..100, at each percent of utilization."""
-    points = [(point.utilization, point.score * MAX_NODE_SCORE // 10) for point in shape]
-    return np.array([_height(points, percent) for percent in range(MAX_NODE_SCORE + 1)])
-
-
-def _height(points: list[tuple[int, int]], percent: int) -> int:
-    """The height of the line through the points; a fraction is dropped towards zero from the left
-    point's height, as Go does.
-    """
-    left, low = points[0]
-    for right, high in points:
-        if percent <= right:
-            return (
-                low + int((high - low) * (percent - left) / (right - left))
-                if right > left
-                else high
-            )
-        left, low = right, high
-    return low

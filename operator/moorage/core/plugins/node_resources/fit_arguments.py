@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from typing import Annotated, ClassVar, Literal
-
-from annotated_types import Interval
+from typing import ClassVar, Literal
 
 from kubefacts.names import qualified_name
 from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
+from moorage.core.framework.utilization_shape import UtilizationShape, shape_violations
 from moorage.core.plugins.node_resources.resource_allocation import CPU_AND_MEMORY, ResourceSpec
 from moorage.core.pods.resource_names import is_extended
 
@@ -17,36 +15,16 @@ MAX_RESOURCE_WEIGHT = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class UtilizationShapePoint:
-    """What score (0..10) a utilization (percent) gets."""
-
-    __pydantic_config__: ClassVar = ARGUMENTS
-
-    utilization: Annotated[int, Interval(ge=0, le=100)] = 0
-    score: Annotated[int, Interval(ge=0, le=10)] = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class RequestedToCapacityRatio:
-    """A score as a function of utilization: straight lines between the points, level outside
-    them.
-    """
+    """A score as a function of utilization."""
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
-    shape: tuple[UtilizationShapePoint, ...] | None = None
+    shape: UtilizationShape | None = None
 
     def validate(self) -> list[Violation]:
         """At least one point, from left to right."""
-        shape = self.shape or ()
-        if not shape:
-            text = "at least one point must be specified"
-            return [Violation("shape", None, text, FieldErrorType.REQUIRED)]
-        for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
-            if left.utilization >= right.utilization:
-                text = "values must be sorted in increasing order"
-                return [Violation(f"shape[{i}].utilization", right.utilization, text)]
-        return []
+        return shape_violations(self.shape or ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ when first asked for: ``store.index(VolumeOffers)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +22,17 @@ from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.store import Store
 from moorage.core.objects.meta import Labels, key
 from moorage.core.objects.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
-from moorage.core.plugins.volume_binding.reach_index import Accepts, Item, ReachIndex
+from moorage.core.plugins.volume_binding.reach_index import (
+    NOTHING,
+    Accepts,
+    Item,
+    ReachIndex,
+    merge_smallest,
+    no_things,
+)
 from moorage.core.pods.node_selection import NodeTerm, NodeTerms
 from moorage.core.structures.all_or_none import Step, all_or_none
-from moorage.core.volumes.claims import capacity_bytes, class_of, is_for, size
+from moorage.core.volumes.claims import capacity_bytes, class_of, is_for, room_bytes, size
 from moorage.core.volumes.reach import affinity_of
 
 
@@ -120,7 +127,25 @@ class VolumeOffers:
         found: list[Item] = []
         for index in self._reach_indexes(want):
             found += index.within_reach(want.min_size, likes, labels)
-        return self._shown[min(found)[1]] if found else None
+        return self._shown[min(found)[2]] if found else None
+
+    def smallest_sizes(
+        self,
+        want: VolumeRequest,
+        number: int,
+        nodes: NodeColumns,
+        rows: Rows,
+        kept: frozenset[str] = frozenset(),
+    ) -> npt.NDArray[np.int64]:
+        """The sizes of the smallest free volumes that will do and that each row can reach, none of
+        ``kept``; any number where there are fewer. -> int64[number, len(rows)].
+        """
+        likes = self._accepts(want, kept) if want.selector is not None or kept else None
+        best = no_things(number, nodes.live[rows].size)
+        for index in self._reach_indexes(want):
+            best = merge_smallest(best, index.smallest(number, want.min_size, likes, nodes, rows))
+        sizes: npt.NDArray[np.int64] = best[0]
+        return sizes
 
     def assumed(
         self, volumes: Iterable[str], claims: Iterable[str]
@@ -223,7 +248,7 @@ class VolumeOffers:
         storage_class, sort = class_of(pv), _sort_of(pv)
         sorts = self._free.get(storage_class, {})
         index = sorts[sort] if sort in sorts else ReachIndex()
-        left = index.change((size(pv), pv.metadata.name), affinity_of(pv), come)
+        left = index.change((size(pv), 0, pv.metadata.name), affinity_of(pv), come)
         sorts[sort] = index
         if not left:
             del sorts[sort]
@@ -268,6 +293,19 @@ def _suits(pv: PersistentVolume, want: VolumeRequest) -> bool:
     return alike and size(pv) >= want.min_size and pv.metadata.deletion_timestamp is None
 
 
+def is_alike(group: Sequence[VolumeRequest]) -> bool:
+    """Whether these claims of one class choose among the same volumes, apart from their size."""
+    sorts = {
+        (
+            _mode(want.claim.spec.volume_mode),
+            want.claim.spec.volume_attributes_class_name or "",
+            frozenset(want.claim.spec.access_modes or ()),
+        )
+        for want in group
+    }
+    return len(group) == 1 or (len(sorts) == 1 and all(want.selector is None for want in group))
+
+
 def _mode(mode: str | None) -> str:
     return "Filesystem" if mode is None else mode
 
@@ -290,6 +328,18 @@ class StorageCapacities:
             else np.zeros(nodes.live[rows].size, bool)
         )
 
+    def room(
+        self, storage_class: str, amount: int, nodes: NodeColumns, rows: Rows
+    ) -> npt.NDArray[np.int64]:
+        """How many bytes there are where a volume of so many can be made, in the smallest place of
+        several; -1 where there is none, or that is not said. -> int64[len(rows)].
+        """
+        index = self._reach_indexes.get(storage_class)
+        if index is None:
+            return np.full(nodes.live[rows].size, -1)
+        room = index.smallest(1, amount, None, nodes, rows)[1, 0]
+        return np.where(room == NOTHING, -1, room)
+
     def _put(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
         all_or_none(
             1,
@@ -304,7 +354,8 @@ class StorageCapacities:
         terms, name = _reach(capacity), capacity.storage_class_name
         if terms is not None:
             index = self._reach_indexes[name] if name in self._reach_indexes else ReachIndex()
-            left = index.change((capacity_bytes(capacity), key(capacity)), terms, come * sign)
+            item = capacity_bytes(capacity), room_bytes(capacity), key(capacity)
+            left = index.change(item, terms, come * sign)
             self._reach_indexes[name] = index
             if not left:
                 del self._reach_indexes[name]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -33,6 +33,12 @@ from moorage.core.framework.cluster_events import (
 from moorage.core.framework.evaluation.far_nominations import with_nominated_pods
 from moorage.core.framework.interfaces import Codes, PreFilterResult, ReserveResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, error_status
+from moorage.core.framework.utilization_shape import (
+    UtilizationShape,
+    UtilizationShapePoint,
+    shape_table,
+    shape_violations,
+)
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import (
@@ -53,6 +59,7 @@ from moorage.core.plugins.volume_binding.queueing_hints import (
     is_used,
     was_to_have_volumes,
 )
+from moorage.core.plugins.volume_binding.storage_scores import storage_scores
 from moorage.core.plugins.volume_binding.volume_checks import (
     _NOTHING_FREE,
     REASON_BITS,
@@ -78,33 +85,29 @@ from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_f
 from moorage.core.volumes.pod_volumes import claim_uses, identity_for_claims, seen_of_volumes
 
 NAME = "VolumeBinding"
+UNUSED_FIRST: UtilizationShape = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
 Stored = TypeVar("Stored", PersistentVolume, PersistentVolumeClaim)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeBindingArgs:
-    """How long to wait for volumes to be bound, in seconds; 0 is not at all."""
+    """How long to wait for volumes to be bound, in seconds (0 is not at all), and what a use of a
+    node's storage is worth; empty: what is not used.
+    """
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
     bind_timeout_seconds: int = 600
-    shape: tuple[dict[str, Any], ...] | None = None
-    """Not allowed: it is for the feature gate StorageCapacityScoring, which is off."""
+    shape: UtilizationShape | None = UNUSED_FIRST
 
     def validate(self) -> list[Violation]:
-        """No negative time, and no shape."""
+        """No negative time, and points from left to right."""
         found: list[Violation] = []
         if self.bind_timeout_seconds < 0:
             text = "invalid BindTimeoutSeconds, should not be a negative value"
             found.append(Violation("bindTimeoutSeconds", self.bind_timeout_seconds, text))
-        if self.shape is not None:
-            text = (
-                "unexpected field `shape`, remove it or turn on the feature gate "
-                "StorageCapacityScoring"
-            )
-            found.append(Violation("shape", self.shape, text))
-        return found
+        return found + shape_violations(self.shape or UNUSED_FIRST)
 
 
 class PodVolumes(NamedTuple):
@@ -229,16 +232,17 @@ class VolumeBinding:
         return state if kept is None else state.without_kept(kept)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """Nothing: nodes are not ranked by their storage while the feature gate
-        StorageCapacityScoring is off.
-        """
-        return PreFilterResult(SKIP)
+        """The claims that have no volume yet: without any there is no state."""
+        prepared = self.pre_filter(pod, snapshot)
+        needs = prepared.state if prepared.status.code is Code.SUCCESS else None
+        state = needs if needs is not None and needs.to_provision else None
+        return PreFilterResult(SUCCESS, state, depends_on=prepared.depends_on)
 
-    def score(self, state: None, snapshot: Snapshot, rows: Rows) -> Scores:
-        """0; not asked, as ``pre_score`` skips. Profiles may name the plugin here, as
-        kube-scheduler's do.
-        """
-        return np.zeros(snapshot.nodes.live[rows].size, np.int64)
+    def score(self, state: PodVolumeClaims | None, snapshot: Snapshot, rows: Rows) -> Scores:
+        """By how much of a node's storage the pod would use; 0 for a pod that needs none."""
+        if state is None:
+            return np.zeros(snapshot.nodes.live[rows].size, np.int64)
+        return storage_scores(state, shape_table(self.args.shape or UNUSED_FIRST), snapshot, rows)
 
     def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """Choose volumes for good, and take them and the claims to be as they will be written."""

@@ -27,15 +27,21 @@ from moorage.core.structures.growing import grown
 from moorage.core.structures.numbering import Numbering
 
 Place = TypeVar("Place", bound=Hashable)
-Item = tuple[int, str]
-"""Size (an int64) and name; lists of items are sorted."""
+Item = tuple[int, int, str]
+"""Size, worth (int64) and name; lists of items are sorted."""
+NOTHING = np.iinfo(np.int64).max
+"""The size and worth of what is not there."""
+Smallest = npt.NDArray[np.int64]
+"""The smallest of several things, by size and then worth: int64[2, number, places], sizes and
+worths.
+"""
 Accepts = Callable[[str], bool]
 """Whether a thing of this name will do, apart from its size."""
 
 
 class _LabelIndex:
-    """What is reached by one label: lists by value, and the same as columns. ``_sizes`` and
-    ``_which`` (a value's number) go by place.
+    """What is reached by one label: lists by value, and the same as columns. ``_sizes``,
+    ``_worths`` and ``_which`` (a value's number) go by place.
     """
 
     def __init__(self) -> None:
@@ -44,6 +50,7 @@ class _LabelIndex:
         self._names: list[tuple[str, str]] = []
         self._place: dict[tuple[str, str], int] = {}
         self._sizes = np.zeros(64, np.int64)
+        self._worths = np.zeros(64, np.int64)
         self._which = np.zeros(64, np.int64)
         self._codes: tuple[LabelCodes, int, int, npt.NDArray[np.int64]] | None = None
 
@@ -57,20 +64,22 @@ class _LabelIndex:
     def _add(self, item: Item, value: str) -> None:
         place = len(self._names)
         self._sizes, self._which = grown(self._sizes, place + 1), grown(self._which, place + 1)
+        self._worths = grown(self._worths, place + 1)
         self._which[place] = self._numbering.swap(0, value)
-        self._sizes[place] = item[0]
-        self._place[item[1], value] = place
-        self._names.append((item[1], value))
+        self._sizes[place], self._worths[place], name = item
+        self._place[name, value] = place
+        self._names.append((name, value))
         bisect.insort(self.values.setdefault(value, []), item)
 
     def _remove(self, item: Item, value: str) -> None:
         """Take it out; the last one takes its place."""
-        place, last = self._place[item[1], value], len(self._names) - 1
+        place, last = self._place[item[2], value], len(self._names) - 1
         self._numbering.swap(int(self._which[place]), None)
-        self._sizes[place], self._which[place] = self._sizes[last], self._which[last]
+        for column in (self._sizes, self._worths, self._which):
+            column[place] = column[last]
         self._names[place] = self._names[last]
         self._place[self._names[last]] = place
-        del self._place[item[1], value], self._names[last]
+        del self._place[item[2], value], self._names[last]
         items = self.values[value]
         items.pop(bisect.bisect_left(items, item))
         if not items:
@@ -80,14 +89,35 @@ class _LabelIndex:
         self, least: int, likes: Accepts | None, column: LabelCodes
     ) -> npt.NDArray[np.int64]:
         """How many of at least this size are reached by each code of the label. -> int64[codes]."""
-        fits = np.flatnonzero(self._sizes[: len(self._names)] >= least)
-        if likes is not None:
-            fits = fits[[likes(self._names[place][0]) for place in fits.tolist()]]
+        fits = self._fitting(least, likes)
         per_value = np.bincount(self._which[fits], minlength=len(self._numbering.values))
         per_code = np.zeros(len(column.values), np.int64)
         per_code[self._codes_of(column)] = per_value
         per_code[ABSENT] = 0
         return per_code
+
+    def smallest(
+        self, number: int, least: int, likes: Accepts | None, column: LabelCodes
+    ) -> Smallest:
+        """The smallest of at least this size that are reached by each code of the label."""
+        places = self._fitting(least, likes)
+        sort_by = self._worths[places], self._sizes[places], self._which[places]
+        places = places[np.lexsort(sort_by)]
+        which = self._which[places]
+        turn = np.arange(places.size) - np.searchsorted(which, which)
+        places, which, turn = places[turn < number], which[turn < number], turn[turn < number]
+        found = np.full((2, number, len(column.values)), NOTHING)
+        codes = self._codes_of(column)[which]
+        found[:, turn, codes] = self._sizes[places], self._worths[places]
+        found[:, :, ABSENT] = NOTHING
+        return found
+
+    def _fitting(self, least: int, likes: Accepts | None) -> npt.NDArray[np.intp]:
+        """The places of what has at least this size and will do."""
+        fits = np.flatnonzero(self._sizes[: len(self._names)] >= least)
+        if likes is not None:
+            fits = fits[[likes(self._names[place][0]) for place in fits.tolist()]]
+        return fits
 
     def _codes_of(self, column: LabelCodes) -> npt.NDArray[np.int64]:
         """The code of each number's value; looked up again when values come or go on either side.
@@ -142,6 +172,25 @@ class ReachIndex:
                 total += number if terms is None else number * rows_matching(terms, nodes, rows)
         return total
 
+    def smallest(
+        self, number: int, least: int, likes: Accepts | None, nodes: NodeColumns, rows: Rows
+    ) -> Smallest:
+        """The smallest such things that each row can reach: int64[2, number, len(rows)]."""
+        best = no_things(number, nodes.live[rows].size)
+        for label, there in self._by_label.items():
+            column = nodes.labels.column(label)
+            found = there.smallest(number, least, likes, column)[:, :, column.codes[rows]]
+            best = merge_smallest(best, found)
+        for terms, items in self._by_terms.items():
+            few = list(itertools.islice(_enough(items, least, likes), number))
+            here: Rows = slice(None)
+            if terms is not None:
+                here = np.flatnonzero(rows_matching(terms, nodes, rows))
+            found = np.array([one[:2] for one in few], np.int64).reshape(-1, 2).T[:, :, None]
+            found = np.broadcast_to(found, (2, len(few), best[0, 0, here].size))
+            best[:, :, here] = merge_smallest(best[:, :, here], found)
+        return best
+
     def within_reach(self, least: int, likes: Accepts, labels: Labels) -> Iterator[Item]:
         """For a node with these labels, the smallest such thing in each of the places where it
         finds some.
@@ -157,8 +206,7 @@ class ReachIndex:
             if terms is None or any(term.matches(labels, "") for term in terms)
         ]
         for items in found:
-            enough = items[bisect.bisect_left(items, (least, "")) :]
-            yield from itertools.islice((item for item in enough if likes(item[1])), 1)
+            yield from itertools.islice(_enough(items, least, likes), 1)
 
 
 def _single_label(terms: NodeTerms | None) -> tuple[str, list[str]] | None:
@@ -169,9 +217,27 @@ def _single_label(terms: NodeTerms | None) -> tuple[str, list[str]] | None:
     return (condition.key, sorted(condition.values)) if condition.operator == "In" else None
 
 
+def no_things(number: int, places: int) -> Smallest:
+    """For so many places: int64[2, number, places]."""
+    return np.full((2, number, places), NOTHING)
+
+
+def merge_smallest(one: Smallest, other: Smallest) -> Smallest:
+    """As many as in ``one``, from both."""
+    both = np.concatenate([one, other], axis=1)
+    order = np.lexsort((both[1], both[0]), axis=0)[: one.shape[1]]
+    return np.take_along_axis(both, order[None], axis=1)
+
+
+def _enough(items: list[Item], least: int, likes: Accepts | None) -> Iterator[Item]:
+    """Those of at least this size that will do."""
+    enough = items[bisect.bisect_left(items, (least, -1, "")) :]
+    return iter(enough) if likes is None else (one for one in enough if likes(one[2]))
+
+
 def _count(items: list[Item], least: int, likes: Accepts | None) -> int:
-    start = bisect.bisect_left(items, (least, ""))
-    return len(items) - start if likes is None else sum(likes(name) for _, name in items[start:])
+    start = bisect.bisect_left(items, (least, -1, ""))
+    return len(items) - start if likes is None else sum(likes(one[2]) for one in items[start:])
 
 
 def _drop(places: dict[Place, list[Item]], place: Place, item: Item) -> None:

@@ -71,17 +71,18 @@ def check_bound(bound: Iterable[BoundClaim], snapshot: Snapshot, rows: Rows) -> 
 
 def _within(one: BoundClaim, snapshot: Snapshot, rows: Rows) -> Mask:
     """Which rows can reach a volume."""
-    here = _matching(one.terms, snapshot, rows)
+    here = rows_within(one.terms, snapshot, rows)
     if not one.migrated:
         return here
     there = np.zeros(snapshot.nodes.rows, bool)
     for name, csi_node in snapshot.store.objects(CSINode).items():
         if one.migrated in migrated_on(csi_node) and name in snapshot.nodes.row_of:
             there[snapshot.nodes.row_of[name]] = True
-    return np.where(there[rows], _matching(one.terms_there, snapshot, rows), here)
+    return np.where(there[rows], rows_within(one.terms_there, snapshot, rows), here)
 
 
-def _matching(terms: NodeTerms | None, snapshot: Snapshot, rows: Rows) -> Mask:
+def rows_within(terms: NodeTerms | None, snapshot: Snapshot, rows: Rows) -> Mask:
+    """Which rows can reach what these terms are of; None: all."""
     if terms is None:
         return np.ones(snapshot.nodes.live[rows].size, bool)
     return rows_matching(terms, snapshot.nodes, rows).astype(bool)
@@ -91,7 +92,7 @@ def check_provisioning(making: ClaimToProvision, snapshot: Snapshot, rows: Rows)
     """Where a claim's volume can't be made, and why."""
     if making.impossible:
         return np.full(snapshot.nodes.live[rows].size, _NOTHING_FREE)
-    codes = np.where(_matching(making.terms, snapshot, rows), 0, _NOTHING_FREE)
+    codes = np.where(rows_within(making.terms, snapshot, rows), 0, _NOTHING_FREE)
     if making.amount is not None:
         enough = snapshot.store.index(StorageCapacities).enough(
             making.storage_class, making.amount, snapshot.nodes, rows
@@ -124,7 +125,7 @@ def _find_matches(needs: PodVolumeClaims, snapshot: Snapshot, rows: Rows) -> lis
     for want in needs.to_bind:
         mine = offers.set_aside(want)
         if mine:
-            within = [_matching(affinity_of(pv), snapshot, rows) for pv in mine]
+            within = [rows_within(affinity_of(pv), snapshot, rows) for pv in mine]
             found.append(np.logical_or.reduce(within))
             continue
         before = rivals.get(want.storage_class, 0)
