@@ -228,8 +228,9 @@ def event(wake: ClusterEventWithHint) -> str:
     resource = wake.resource if isinstance(wake.resource, str) else wake.resource.value
     anything = ActionType.UPDATE in wake.actions
     actions = wake.actions & ~ActionType.UPDATE if anything else wake.actions
+    kind = "POD" if resource.endswith("Pod") else resource.upper()
     names = (
-        str(action.name).removeprefix(f"UPDATE_{resource.upper()}_").lower().replace("_", " ")
+        str(action.name).removeprefix(f"UPDATE_{kind}_").lower().replace("_", " ")
         for action in actions
     )
     parts = [name if name in ("add", "delete") else f"update ({name})" for name in names]

@@ -34,7 +34,8 @@ from tests.vectors.scheduling import cluster
 RESOURCES: dict[str, EventResource] = {
     "Pod": EventResource.POD,
     "AssignedPod": EventResource.ASSIGNED_POD,
-    "UnschedulablePod": EventResource.UNSCHEDULED_POD,
+    "UnscheduledPod": EventResource.UNSCHEDULED_POD,
+    "TargetPod": EventResource.TARGET_POD,
     "Node": EventResource.NODE,
     "PersistentVolume": EventResource.PERSISTENT_VOLUME,
     "PersistentVolumeClaim": EventResource.PERSISTENT_VOLUME_CLAIM,
@@ -115,12 +116,16 @@ def _event(case: Case) -> ClusterEvent:
     old: Any = msgspec.convert(case.get("oldObj"), _KINDS[resource] | None)
     new: Any = msgspec.convert(case.get("newObj"), _KINDS[resource] | None)
     if resource is EventResource.POD:
-        resource = (
-            EventResource.ASSIGNED_POD
-            if (new or old).spec.node_name
-            else EventResource.UNSCHEDULED_POD
-        )
+        resource = _which_pod(new or old, new is None, case["pod"])
     return ClusterEvent(resource, action, old, new)
+
+
+def _which_pod(about: Pod, is_gone: bool, waiting: dict[str, Any]) -> EventResource:
+    """What an event on a pod is, for the one that waits."""
+    if about.spec.node_name or (is_gone and about.status.nominated_node_name):
+        return EventResource.ASSIGNED_POD
+    is_itself = about.metadata.uid == waiting["metadata"]["uid"]
+    return EventResource.TARGET_POD if is_itself else EventResource.UNSCHEDULED_POD
 
 
 def events(case: Case) -> dict[str, Any]:

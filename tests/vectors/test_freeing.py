@@ -20,7 +20,6 @@ from tests.vectors.scheduling import scheduling
 
 FAMILIES = sorted(family for family, adapter in BUILT.items() if adapter is scheduling)
 BEYOND: dict[Registration, str] = {
-    ("DynamicResources", EventResource.RESOURCE_CLAIM, ActionType.DELETE): "DynamicResources-1-5/0",
     ("DynamicResources", EventResource.DEVICE_CLASS, ActionType.DELETE): "DynamicResources-1-46/0",
     (
         "DynamicResources",
@@ -51,7 +50,7 @@ BEYOND: dict[Registration, str] = {
     ("VolumeBinding", EventResource.ASSIGNED_POD, ActionType.DELETE): "",
     ("VolumeRestrictions", EventResource.NODE, ActionType.DELETE): "VolumeRestrictions-1-71/0",
 }
-"""What plugins register for beyond kube-scheduler 1.36, with a case that shows why; "": what
+"""What plugins register for beyond kube-scheduler 1.37, with a case that shows why; "": what
 another pod's undone decision frees, which tests/engine/scheduling/test_freed_room.py has.
 """
 

@@ -209,7 +209,8 @@ def test_what_nodes_lack() -> None:
     assert explained.preemption is not None
     assert explained.preemption.node == ""
     assert [(one.plugin, one.resource) for one in explained.wakes_on if "Fit" in one.plugin] == [
-        ("NodeResourcesFit", EventResource.POD),
+        ("NodeResourcesFit", EventResource.ASSIGNED_POD),
+        ("NodeResourcesFit", EventResource.TARGET_POD),
         ("NodeResourcesFit", EventResource.NODE),
         ("NodeResourcesFit", EventResource.DEVICE_CLASS),
     ]

@@ -59,7 +59,17 @@ PODS: dict[str, tuple[Pod, Pod, list[ActionType]]] = {
         pod(requests(cpu="999m", memory="1Gi")),
         [ActionType.UPDATE_POD_SCALE_DOWN],
     ),
-    "more cpu": (pod(), pod(requests(cpu="2", memory="1Gi")), [ActionType.UPDATE]),
+    "more cpu": (pod(), pod(requests(cpu="2", memory="1Gi")), [ActionType.UPDATE_POD_SCALE_UP]),
+    "more cpu, less memory": (
+        pod(),
+        pod(requests(cpu="2", memory="1Mi")),
+        [ActionType.UPDATE_POD_SCALE_DOWN, ActionType.UPDATE_POD_SCALE_UP],
+    ),
+    "something new": (
+        pod(requests(cpu="1")),
+        pod(requests(cpu="1", memory="0")),
+        [ActionType.UPDATE_POD_SCALE_UP],
+    ),
     "the same cpu, written otherwise": (
         pod(),
         pod(requests(cpu="1000m", memory="1024Mi")),
@@ -221,7 +231,7 @@ def test_nodes(old: Node, new: Node, want: list[ActionType]) -> None:
 
 @pytest.mark.parametrize(
     ("where", "want"),
-    [("", EventResource.UNSCHEDULED_POD), ("n", EventResource.ASSIGNED_POD)],
+    [("", EventResource.TARGET_POD), ("n", EventResource.ASSIGNED_POD)],
     ids=["waiting", "on a node"],
 )
 def test_pods_have_two_resources(where: str, want: EventResource) -> None:
@@ -247,6 +257,7 @@ def test_pods_have_two_resources(where: str, want: EventResource) -> None:
         (EventResource.POD, ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_TOLERATION, False),
         (EventResource.NODE, ActionType.UPDATE, ActionType.UPDATE, False),
         (EventResource.UNSCHEDULED_POD, ActionType.UPDATE, ActionType.UPDATE, False),
+        (EventResource.TARGET_POD, ActionType.UPDATE, ActionType.UPDATE, False),
     ],
     ids=lambda value: getattr(value, "name", None) or str(value),
 )

@@ -118,12 +118,12 @@ def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
 
 @pytest.mark.parametrize(
     ("new", "want"),
-    [(NEEDY, False), (make_pod("needy"), True), (make_pod("other"), False)],
-    ids=["same", "needs less", "another"],
+    [(NEEDY, False), (make_pod("needy"), True)],
+    ids=["same", "needs less"],
 )
 def test_pods_that_wake(new: Pod, want: bool) -> None:
     """The pod itself, when it needs something else now."""
-    assert _hint(ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE, NEEDY, new)) is want
+    assert _hint(ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE, NEEDY, new)) is want
 
 
 def _hint(event: ClusterEvent) -> bool:

@@ -78,7 +78,6 @@ WAITING = pod_with({"hostPort": 80})
 GONE = {
     "had the port": (pod_with({"hostPort": 80, "hostIP": "10.0.0.1"}, node="n"), True),
     "was nominated and would have had it": (pod_with({"hostPort": 80}, nominated="n"), True),
-    "was nowhere": (pod_with({"hostPort": 80}), False),
     "had another port": (pod_with({"hostPort": 81}, node="n"), False),
     "had the port for udp": (pod_with({"hostPort": 80, "protocol": "UDP"}, node="n"), False),
     "had no port": (make_pod("p", node="n"), False),
@@ -89,7 +88,7 @@ GONE = {
 def test_a_deleted_pod_wakes_whom_its_port_served(case: str) -> None:
     """Only a pod on a node, with a port that clashes."""
     gone, want = GONE[case]
-    (wake,) = (wake for wake in PLUGIN.events_to_register if wake.resource is EventResource.POD)
+    (wake,) = (wake for wake in PLUGIN.events_to_register if wake.actions == ActionType.DELETE)
     assert wake.hint is not None
     assert (
         wake.hint(

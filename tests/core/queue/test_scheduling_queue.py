@@ -874,7 +874,7 @@ def test_every_move_into_a_queue_is_told() -> None:
     rig.pass_time(300)
     rig.add("b", gate="")
     assert rig.enqueued == [
-        ("active", "UnschedulablePodAdd"),
+        ("active", "UnscheduledPodAdd"),
         ("unschedulable", "ScheduleAttemptFailure"),
         ("backoff", "NodeAdd"),
         ("active", "PopFromBackoffQ"),
@@ -882,5 +882,5 @@ def test_every_move_into_a_queue_is_told() -> None:
         ("active", "BackoffComplete"),
         ("unschedulable", "ScheduleAttemptFailure"),
         ("active", "UnschedulableTimeout"),
-        ("gated", "UnschedulablePodAdd"),
+        ("gated", "UnscheduledPodAdd"),
     ]

@@ -2,7 +2,7 @@
 waiting pod.
 
 A plugin registers the events (``ClusterEventWithHint``) that may make a pod fit which it rejected.
-Source: kube-scheduler framework ``ClusterEvent`` and ``EventsToRegister`` (v1.36), in words of our
+Source: kube-scheduler framework ``ClusterEvent`` and ``EventsToRegister`` (v1.37), in words of our
 own.
 """
 
@@ -23,9 +23,12 @@ class EventResource(enum.Enum):
     """The kind of object that changed; the value is the name that metrics show."""
 
     POD = "Pod"
-    """Registrations only: both of the following."""
+    """Registrations only: all of the following three."""
     ASSIGNED_POD = "AssignedPod"
-    UNSCHEDULED_POD = "UnschedulablePod"
+    UNSCHEDULED_POD = "UnscheduledPod"
+    """Another pod that waits."""
+    TARGET_POD = "TargetPod"
+    """The pod that is to be tried again, itself."""
     NODE = "Node"
     NAMESPACE = "Namespace"
     """Ours: which pods an affinity term speaks of may go by the labels of namespaces."""
@@ -66,8 +69,10 @@ class ActionType(enum.Flag):
     UPDATE_NODE_CONDITION = enum.auto()
     UPDATE_NODE_ANNOTATION = enum.auto()
     UPDATE_NODE_DECLARED_FEATURE = enum.auto()
+    UPDATE_NODE_PREEMPTION_POLICY = enum.auto()
     UPDATE_POD_LABEL = enum.auto()
     UPDATE_POD_SCALE_DOWN = enum.auto()
+    UPDATE_POD_SCALE_UP = enum.auto()
     UPDATE_POD_TOLERATION = enum.auto()
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = enum.auto()
     UPDATE_POD_GENERATED_RESOURCE_CLAIM = enum.auto()
@@ -80,8 +85,10 @@ class ActionType(enum.Flag):
         | UPDATE_NODE_CONDITION
         | UPDATE_NODE_ANNOTATION
         | UPDATE_NODE_DECLARED_FEATURE
+        | UPDATE_NODE_PREEMPTION_POLICY
         | UPDATE_POD_LABEL
         | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_SCALE_UP
         | UPDATE_POD_TOLERATION
         | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         | UPDATE_POD_GENERATED_RESOURCE_CLAIM
@@ -170,13 +177,11 @@ class ClusterEventWithHint:
         mine = (
             self.resource == event.resource
             or self.resource is EventResource.ANY
-            or (
-                self.resource is EventResource.POD
-                and event.resource in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD)
-            )
+            or (self.resource is EventResource.POD and event.resource in _PODS)
         )
         return mine and event.action in self.actions
 
 
+_PODS = (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD, EventResource.TARGET_POD)
 shared_hint = functools.partial(ClusterEventWithHint, shared_by_signature=True)
 """A registration whose hint is asked once for all waiting pods of a signature."""

@@ -3,7 +3,7 @@
 An update says only that something differs; what differs decides whom it may wake, so that a
 heartbeat wakes nobody.
 Source: kube-scheduler ``PodSchedulingPropertiesChange`` and ``NodeSchedulingPropertiesChange``
-(v1.36), order included.
+(v1.37), order included.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from moorage.core.pods.requests import USED, pod_amounts, takes_alike
 
 
 def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
-    """The events of a pod's update, at least one: UPDATE when no aspect that has a name changed.
-    Raises QuantityError.
+    """The events of the update of a pod that has a node, or that waits and may be freed by it; at
+    least one: UPDATE when no aspect that has a name changed. Raises QuantityError.
     """
+    less, more = _scaled(old, new)
     changed = {
         ActionType.UPDATE_POD_LABEL: (old.metadata.labels or {}) != (new.metadata.labels or {}),
-        ActionType.UPDATE_POD_SCALE_DOWN: _is_scaled_down(old, new),
+        ActionType.UPDATE_POD_SCALE_DOWN: less,
+        ActionType.UPDATE_POD_SCALE_UP: more,
         ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: bool(old.spec.scheduling_gates)
         and not new.spec.scheduling_gates,
         ActionType.UPDATE_POD_TOLERATION: len(old.spec.tolerations or ())
@@ -34,7 +36,7 @@ def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
         != (new.status.resource_claim_statuses or ())
         or old.status.extended_resource_claim_status != new.status.extended_resource_claim_status,
     }
-    resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.UNSCHEDULED_POD
+    resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.TARGET_POD
     actions = [action for action, differs in changed.items() if differs]
     return [ClusterEvent(resource, action, old, new) for action in actions or [ActionType.UPDATE]]
 
@@ -56,14 +58,18 @@ def resources_freed(pod: Pod) -> ClusterEvent:
     return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=pod)
 
 
-def _is_scaled_down(old: Pod, new: Pod) -> bool:
-    """Whether the pod asks for less of something than before, or not at all; what its kubelet has
-    given counts.
+def _scaled(old: Pod, new: Pod) -> tuple[bool, bool]:
+    """Whether the pod asks for less of something than before, or not at all, and whether for more,
+    or anew; what its kubelet has given counts.
     """
     if takes_alike(old, new):
-        return False
-    after = pod_amounts(new, USED)
-    return any(amount > after.get(name, -1) for name, amount in pod_amounts(old, USED).items())
+        return False, False
+    before, after = pod_amounts(old, USED), pod_amounts(new, USED)
+    return _has_more(before, after), _has_more(after, before)
+
+
+def _has_more(one: Mapping[str, int], other: Mapping[str, int]) -> bool:
+    return any(amount > other.get(name, -1) for name, amount in one.items())
 
 
 def _amounts(node: Node) -> Mapping[str, int | str]:
@@ -90,6 +96,7 @@ _NODE_ASPECTS: tuple[tuple[ActionType, Callable[[Node], object]], ...] = (
     (ActionType.UPDATE_NODE_TAINT, lambda node: node.spec.taints or ()),
     (ActionType.UPDATE_NODE_CONDITION, _conditions),
     (ActionType.UPDATE_NODE_ANNOTATION, lambda node: node.metadata.annotations or {}),
+    (ActionType.UPDATE_NODE_PREEMPTION_POLICY, lambda node: node.spec.pod_preemption_policy),
     (ActionType.UPDATE_NODE_DECLARED_FEATURE, lambda node: node.status.declared_features or ()),
 )
 """The event of each aspect of a node that differs, in this order."""

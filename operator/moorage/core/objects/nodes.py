@@ -28,11 +28,18 @@ class Taint(Struct, frozen=True):
     effect: str = ""
 
 
+class NodePodPreemptionPolicy(Struct, frozen=True):
+    """How pods on a node may be preempted."""
+
+    disable_resize_preemption: tuple[str, ...] | None = None
+
+
 class NodeSpec(Struct, frozen=True):
     """The part of a node's spec that is read."""
 
     unschedulable: bool | None = None
     taints: tuple[Taint, ...] | None = None
+    pod_preemption_policy: NodePodPreemptionPolicy | None = None
 
 
 class ContainerImage(Struct, frozen=True):

@@ -59,10 +59,10 @@ def _declares_anew(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     return (old.status.declared_features or ()) != (new.status.declared_features or ())
 
 
-def _needs_something_else(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
+def _needs_something_else(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether this pod changed so that it needs other features."""
     old, new = event.old, event.new
-    if not isinstance(old, Pod) or not isinstance(new, Pod) or new.metadata.uid != pod.metadata.uid:
+    if not isinstance(old, Pod) or not isinstance(new, Pod):
         return False
     return required_features(old) != required_features(new)
 
@@ -80,11 +80,11 @@ class NodeDeclaredFeatures:
             ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE,
             _declares_anew,
         ),
-        shared_hint(EventResource.POD, ActionType.UPDATE, _needs_something_else),
+        shared_hint(EventResource.TARGET_POD, ActionType.UPDATE, _needs_something_else),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        """Hints look at nodes, and at the pod that an event is about."""
+        """Hints look at what an event is about alone."""
         return ()
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:

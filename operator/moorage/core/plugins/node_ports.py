@@ -39,7 +39,7 @@ PORT_TAKEN = Reason(
 def _frees_a_port(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the deleted pod held, on a node, a port that this pod asks for."""
     gone = event.old
-    if not isinstance(gone, Pod) or not (gone.spec.node_name or gone.status.nominated_node_name):
+    if not isinstance(gone, Pod):
         return False
     freed = host_ports(gone)
     return any(clash(mine, theirs) for mine in host_ports(pod) for theirs in freed)
@@ -53,7 +53,7 @@ class NodePorts:
     reasons: ClassVar[tuple[Reason, ...]] = (PORT_TAKEN,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.PORTS})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        shared_hint(EventResource.POD, ActionType.DELETE, _frees_a_port),
+        shared_hint(EventResource.ASSIGNED_POD, ActionType.DELETE, _frees_a_port),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
     )
 

@@ -50,10 +50,9 @@ def _is_uncordoned(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     return not isinstance(old, Node) or bool(old.spec.unschedulable)
 
 
-def _tolerates_now(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether it is this pod that changed and it tolerates a cordon now."""
-    new = event.new
-    return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and _tolerates_cordon(new)
+def _tolerates_now(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
+    """Whether this pod tolerates a cordon now."""
+    return isinstance(event.new, Pod) and _tolerates_cordon(event.new)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class NodeUnschedulable:
         shared_hint(
             EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_uncordoned
         ),
-        shared_hint(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _tolerates_now),
+        shared_hint(EventResource.TARGET_POD, ActionType.UPDATE_POD_TOLERATION, _tolerates_now),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

@@ -141,7 +141,7 @@ class NodeVolumeLimits:
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
         ClusterEventWithHint(EventResource.CSI_NODE, ActionType.ADD | ActionType.DELETE),
         shared_hint(EventResource.CSI_NODE, ActionType.UPDATE, _has_more),
-        shared_hint(EventResource.POD, ActionType.DELETE, _frees),
+        shared_hint(EventResource.ASSIGNED_POD, ActionType.DELETE, _frees),
         shared_hint(EventResource.ASSIGNED_POD, ActionType.ADD, _brings_a_volume),
         shared_hint(
             EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, _is_used

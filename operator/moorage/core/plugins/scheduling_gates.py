@@ -14,10 +14,8 @@ from typing import ClassVar
 from moorage.core.columns.store import Lister
 from moorage.core.framework.cluster_events import (
     ActionType,
-    ClusterEvent,
     ClusterEventWithHint,
     EventResource,
-    shared_hint,
 )
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod
@@ -28,11 +26,6 @@ GATED = Reason(
 )
 
 
-def _is_about(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether it is this pod that lost its gates."""
-    return isinstance(event.new, Pod) and event.new.metadata.uid == pod.metadata.uid
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class SchedulingGates:
     """Holds gated pods back."""
@@ -40,13 +33,13 @@ class SchedulingGates:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (GATED,)
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        shared_hint(
-            EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about
+        ClusterEventWithHint(
+            EventResource.TARGET_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         ),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        """The hint looks at the pod that an event is about."""
+        """There is no hint."""
         return ()
 
     def pre_enqueue(self, pod: Pod, _store: Lister) -> Status:

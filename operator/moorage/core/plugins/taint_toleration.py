@@ -51,11 +51,6 @@ def _lets_in(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     return not isinstance(old, Node) or _is_kept_off(pod, old)
 
 
-def _is_about(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether it is this pod whose tolerations changed."""
-    return isinstance(event.new, Pod) and event.new.metadata.uid == pod.metadata.uid
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaintToleration:
     """Passes nodes of which the pod tolerates all hard taints; ranks by the soft taints that it
@@ -67,7 +62,7 @@ class TaintToleration:
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.TAINTS})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
         shared_hint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _lets_in),
-        shared_hint(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _is_about),
+        ClusterEventWithHint(EventResource.TARGET_POD, ActionType.UPDATE_POD_TOLERATION),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

@@ -94,7 +94,7 @@ class VolumeRestrictions:
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.VOLUMES})
     required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolumeClaim})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        shared_hint(EventResource.POD, ActionType.DELETE, _frees),
+        shared_hint(EventResource.ASSIGNED_POD, ActionType.DELETE, _frees),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.DELETE),
         shared_hint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, _is_used),
     )

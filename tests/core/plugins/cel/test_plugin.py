@@ -675,7 +675,7 @@ A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu":
         pytest.param(
             "pod.spec.tolerations.size() > 0",
             ClusterEvent(
-                EventResource.UNSCHEDULED_POD,
+                EventResource.TARGET_POD,
                 ActionType.UPDATE_POD_TOLERATION,
                 make_pod("p"),
                 msgspec.structs.replace(make_pod("p"), spec=RICH_POD.spec),
@@ -686,24 +686,13 @@ A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu":
         pytest.param(
             "pod.metadata.labels.team == 'blue'",
             ClusterEvent(
-                EventResource.UNSCHEDULED_POD,
+                EventResource.TARGET_POD,
                 ActionType.UPDATE_POD_LABEL,
                 make_pod("p"),
                 labelled(make_pod("p"), other="x"),
             ),
             False,
             id="nothing of it that is read",
-        ),
-        pytest.param(
-            "pod.metadata.labels.team == 'blue'",
-            ClusterEvent(
-                EventResource.UNSCHEDULED_POD,
-                ActionType.UPDATE_POD_LABEL,
-                make_pod("q"),
-                labelled(make_pod("q"), team="blue"),
-            ),
-            False,
-            id="another pod",
         ),
     ],
 )

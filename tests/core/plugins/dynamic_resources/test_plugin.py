@@ -695,14 +695,13 @@ def test_claims_that_wake(old: ResourceClaim | None, new: ResourceClaim, want: b
         (GENERATED, stored(owned(uid="uid-p")), True),
         (GENERATED, Store(), False),
         (TEMPLATED, stored(owned(uid="uid-p")), False),
-        (user("other", "c"), stored(claim("c")), False),
     ],
-    ids=["all there", "told too early", "one missing", "another pod"],
+    ids=["all there", "told too early", "one missing"],
 )
 def test_statuses_that_wake(pod: Pod, store: Store, want: bool) -> None:
     """The pod itself, once it knows all of its claims and they are there."""
     event = ClusterEvent(
-        EventResource.UNSCHEDULED_POD,
+        EventResource.TARGET_POD,
         ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
         TEMPLATED,
         pod,

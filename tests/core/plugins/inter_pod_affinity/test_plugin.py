@@ -430,7 +430,6 @@ TWO = pod("new", affinity=near(term(app="db"), term(tier="cache")))
     [
         (WANTS, None, DB, True),
         (WANTS, None, CACHE, False),
-        (WANTS, None, pod("db", {"app": "db"}), False),
         (WANTS, CACHE, pod("cache", {"app": "db"}, "b1"), True),
         (WANTS, DB, pod("db", {"app": "db", "more": "1"}, "a1"), False),
         (WANTS, DB, None, False),
@@ -445,12 +444,10 @@ TWO = pod("new", affinity=near(term(app="db"), term(tier="cache")))
         (SHUNS, DB, pod("db", {}, "a1"), True),
         (SHUNS, pod("z", {}, "a1"), None, False),
         (SHUNS, pod("shy", {}, "a1", affinity=away(term(app="x"))), None, True),
-        (pod("new", {"a": "1"}), pod("new"), pod("new", {"a": "1"}), True),
     ],
     ids=[
         "wanted came",
         "somebody came",
-        "wanted, but on no node",
         "became wanted",
         "was wanted before",
         "wanted went",
@@ -465,7 +462,6 @@ TWO = pod("new", affinity=near(term(app="db"), term(tier="cache")))
         "no more shunned",
         "somebody went",
         "who shunned it went",
-        "its own labels",
     ],
 )
 def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bool) -> None:
@@ -483,6 +479,13 @@ def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bo
     store.put(namespace("default", team="default"))
     assert wake.hint is not None
     assert wake.hint(waiting, event, store) is want
+
+
+def test_own_labels_wake() -> None:
+    """Any change of them."""
+    event = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_LABEL)
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
+    assert wake.hint is None
 
 
 def test_half_of_what_is_wanted_wakes_with_any_pod() -> None:

@@ -416,9 +416,8 @@ def test_a_deleted_pod_wakes_if_the_node_has_enough_now(
         (make_pod("q", cpu="2", node="n"), make_pod("q", cpu="1", node="n"), True),
         (make_pod("q", memory="2", node="n"), make_pod("q", memory="1", node="n"), False),
         (make_pod("q", cpu="2"), make_pod("q", cpu="1"), False),
-        (WAITING, pod_asking(cpu="1"), True),
     ],
-    ids=["less cpu", "less of what is not asked for", "not on a node", "the pod itself"],
+    ids=["less cpu", "less of what is not asked for", "not on a node"],
 )
 def test_a_pod_scaled_down_wakes(old: Pod, new: Pod, want: bool) -> None:
     """If it gives back something that the waiting pod asks for."""
@@ -426,6 +425,13 @@ def test_a_pod_scaled_down_wakes(old: Pod, new: Pod, want: bool) -> None:
         woken(WAITING, EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN, old, new)
         is want
     )
+
+
+def test_a_pod_that_asks_for_less_is_tried_again() -> None:
+    """Of whatever."""
+    event = ClusterEvent(EventResource.TARGET_POD, ActionType.UPDATE_POD_SCALE_DOWN)
+    (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
+    assert wake.hint is None
 
 
 @pytest.mark.parametrize(

@@ -536,11 +536,7 @@ PLAIN = pod("new", {"app": "x"})
         (WAITING, X, Y, True),
         (WAITING, X, pod("x0", {"app": "x", "a": "1"}, "a1"), False),
         (WAITING, X, X, False),
-        (WAITING, None, pod("x", {"app": "x"}), False),
         (WAITING, None, pod("x", {"app": "x"}, "a1", "other"), False),
-        (WAITING, SELF, TOLERANT, True),
-        (spread(constraint()), SELF, TOLERANT, False),
-        (WAITING, SELF, pod("new", {"app": "y"}), True),
         (PLAIN, None, Y, True),
         (PLAIN, X, Y, True),
         (PLAIN, X, X, False),
@@ -552,11 +548,7 @@ PLAIN = pod("new", {"app": "x"})
         "no more counted",
         "still counted",
         "nothing changed",
-        "not placed",
         "another namespace",
-        "tolerates more, and taints count",
-        "tolerates more, and taints do not count",
-        "its own labels",
         "default: anybody came",
         "default: any labels",
         "default: nothing changed",
@@ -571,12 +563,40 @@ def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bo
         if old is None
         else ActionType.DELETE
         if new is None
-        else ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION
+        else ActionType.UPDATE_POD_LABEL
     )
-    event = ClusterEvent(EventResource.ASSIGNED_POD, action, old, new)
+    assert is_woken(waiting, ClusterEvent(EventResource.ASSIGNED_POD, action, old, new)) is want
+
+
+def is_woken(waiting: Pod, event: ClusterEvent) -> bool:
+    """What the one hint of this event says."""
     (wake,) = [wake for wake in defaults(HARD_ZONE).events_to_register if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(waiting, event, Store()) is want
+    return wake.hint(waiting, event, Store())
+
+
+@pytest.mark.parametrize(
+    ("waiting", "new", "want"),
+    [
+        (WAITING, TOLERANT, True),
+        (spread(constraint()), TOLERANT, False),
+        (WAITING, pod("new", {"app": "y"}), True),
+        (WAITING, pod("new", {"app": "x", "more": "1"}), False),
+        (PLAIN, pod("new", {"app": "x", "more": "1"}), True),
+    ],
+    ids=[
+        "tolerates more, and taints count",
+        "tolerates more, and taints do not count",
+        "counts otherwise",
+        "counts as before",
+        "default: any labels",
+    ],
+)
+def test_own_changes_that_wake(waiting: Pod, new: Pod, want: bool) -> None:
+    """Labels, and tolerations where a constraint honours taints."""
+    for action in (ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_TOLERATION):
+        event = ClusterEvent(EventResource.TARGET_POD, action, SELF, new)
+        assert is_woken(waiting, event) is want
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,10 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.utilization_shape import UtilizationShapePoint, shape_table
 from moorage.core.objects.storage import (
     CSIDriver,
     CSIStorageCapacity,
@@ -19,7 +17,6 @@ from moorage.core.objects.storage import (
     PersistentVolumeClaim,
 )
 from moorage.core.plugins.volume_binding.plugin import (
-    UNUSED_FIRST,
     VolumeBinding,
     VolumeBindingArgs,
 )
@@ -27,8 +24,6 @@ from moorage.core.plugins.volume_binding.storage_scores import taken_sizes
 from moorage.core.plugins.volume_binding.volume_needs import choose, labels_of, volume_claims_of
 from moorage.core.volumes.claims import size
 from tests.core.storage_builders import Storage, make_claim, make_class, make_volume, with_claims
-
-MOST_USED = (UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10))
 
 
 def scores(storage: Storage, *claims: str, **args: Any) -> list[int]:
@@ -63,7 +58,6 @@ def test_the_smaller_volume_is_used_up() -> None:
     storage = Storage(make_class(), make_claim("c"), make_claim("d", "v0"))
     storage.put(make_volume("v1", "n0", "2Gi"), make_volume("v2", "n1", "4Gi"))
     assert scores(storage, "c") == [50, 75]
-    assert scores(storage, "c", shape=MOST_USED) == [50, 25]
     assert scores(storage) == scores(storage, "d") == [0, 0]
 
 
@@ -124,11 +118,3 @@ def test_sizes_are_those_of_the_choice(
         for want, pv in zip(needs.to_bind, chosen, strict=True):
             taken = -1 if pv is None else size(pv)
             assert found[want.claim.metadata.name][i] == taken
-
-
-@pytest.mark.parametrize("shape", [None, (), UNUSED_FIRST])
-def test_without_a_shape_less_is_better(shape: Any) -> None:
-    """The same shape, said or not."""
-    storage = Storage(make_class(), make_claim("c"), make_volume("v", "n0", "5Gi"))
-    assert scores(storage, "c", shape=shape) == [80, 0]
-    assert shape_table(UNUSED_FIRST)[[0, 30, 100]].tolist() == [100, 70, 0]

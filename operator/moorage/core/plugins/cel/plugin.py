@@ -87,7 +87,7 @@ class CEL:
         )
         return (
             shared_hint(EventResource.NODE, ActionType.ADD | aspects, self._is_true_now),
-            shared_hint(EventResource.POD, ActionType.UPDATE, self._is_seen_otherwise),
+            shared_hint(EventResource.TARGET_POD, ActionType.UPDATE, self._is_seen_otherwise),
             shared_hint(
                 EventResource.ASSIGNED_POD,
                 ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN,
@@ -161,14 +161,10 @@ class CEL:
         answers = cached_results(self.args, CachedResults, pod)
         return answers.passes(new) and not (isinstance(old, Node) and answers.passes(old))
 
-    def _is_seen_otherwise(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-        """Whether it is this pod, and something else than before that filters read."""
+    def _is_seen_otherwise(self, _pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
+        """Whether filters read something else of this pod than before."""
         old, new = event.old, event.new
-        if (
-            not isinstance(old, Pod)
-            or not isinstance(new, Pod)
-            or new.metadata.uid != pod.metadata.uid
-        ):
+        if not isinstance(old, Pod) or not isinstance(new, Pod):
             return False
         seen = compiled_args(self.args).filters.pod
         return seen.values(old) != seen.values(new)

@@ -134,7 +134,7 @@ def _known(budget: PodDisruptionBudget) -> bool:
     return budget.status.observed_generation >= (budget.metadata.generation or 0)
 
 
-_GONE = shared_hint(EventResource.POD, ActionType.DELETE, _never)
+_GONE = shared_hint(EventResource.ASSIGNED_POD, ActionType.DELETE, _never)
 _BUDGET = shared_hint(
     EventResource.POD_DISRUPTION_BUDGET, ActionType.UPDATE | ActionType.DELETE, _lets_go
 )

@@ -136,7 +136,9 @@ class DynamicResources:
         ),
         shared_hint(EventResource.ASSIGNED_POD, ActionType.DELETE, was_to_have_devices),
         shared_hint(
-            EventResource.POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, claims_are_there
+            EventResource.TARGET_POD,
+            ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+            claims_are_there,
         ),
         ClusterEventWithHint(
             EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE

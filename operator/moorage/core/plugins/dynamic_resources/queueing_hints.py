@@ -67,11 +67,6 @@ def was_to_have_devices(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
     )
 
 
-def claims_are_there(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
+def claims_are_there(_pod: Pod, event: ClusterEvent, store: Lister) -> bool:
     """Whether this pod was told the last of its claims, and they are there."""
-    new = event.new
-    return (
-        isinstance(new, Pod)
-        and new.metadata.uid == pod.metadata.uid
-        and not claim_problem(new, store)
-    )
+    return isinstance(event.new, Pod) and not claim_problem(event.new, store)

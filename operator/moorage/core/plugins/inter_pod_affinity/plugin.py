@@ -138,12 +138,13 @@ class InterPodAffinity:
         """Pods and namespaces that come, go or change labels, nodes that are new or do."""
         return (
             shared_hint(
-                EventResource.POD,
+                EventResource.ASSIGNED_POD,
                 ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE,
                 self._pod_frees,
                 pod_selectors=awaited_labels,
                 event_selectors=repelled_labels,
             ),
+            ClusterEventWithHint(EventResource.TARGET_POD, ActionType.UPDATE_POD_LABEL),
             shared_hint(
                 EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, node_frees
             ),
@@ -319,8 +320,8 @@ class InterPodAffinity:
         return term.weight if kind is AffinityTermKind.PREFERRED else None
 
     def _pod_frees(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-        """Whether it is this pod, or one on a node that meets its affinity now, or stands against
-        its anti-affinity no more.
+        """Whether a pod on a node meets its affinity now, or stands against its anti-affinity no
+        more.
         """
         return pod_frees(pod, self._required_terms(pod), event, store)
 

@@ -39,18 +39,14 @@ def repelled_labels(event: ClusterEvent) -> Iterable[Selector]:
 def pod_frees(
     pod: Pod, required: Sequence[AffinityTerms], event: ClusterEvent, store: Lister
 ) -> bool:
-    """Whether a pod's change may free this one.
+    """Whether a change of a pod on a node may free this one.
 
     It may also be one that went and whose own anti-affinity this one stood against, or that was
-    perhaps the last one to meet the affinity of a pod that may be the first. Namespaces have their
-    labels here, and one anti-affinity term that is no more matched is enough: where
+    perhaps the last one to meet the affinity of a pod that may be the first. Of anti-affinity one
+    term that is no more matched is enough. Namespaces have their labels here: where
     kube-scheduler's hint leaves a pod waiting, this one wakes it.
     """
     old, new = (one if isinstance(one, Pod) else None for one in (event.old, event.new))
-    if old is not None and new is not None and new.metadata.uid == pod.metadata.uid:
-        return True
-    if not all(_has_node(one) for one in (old, new) if one is not None):
-        return False
     met, no_more = _Change(old, new, store), _Change(new, old, store)
     return (
         any(met.begins(terms) for terms in required)
@@ -72,10 +68,6 @@ class _Change(NamedTuple):
         return matches_all(terms, self.after, self.store) and not matches_all(
             terms, self.before, self.store
         )
-
-
-def _has_node(pod: Pod) -> bool:
-    return bool(pod.spec.node_name or pod.status.nominated_node_name)
 
 
 def _repels(other: Pod, pod: Pod, store: Lister) -> bool:

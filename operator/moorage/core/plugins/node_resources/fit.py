@@ -144,13 +144,16 @@ class NodeResourcesFit:
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """Pods that leave or take less, nodes that are new or have more, classes of devices."""
+        """Pods that leave or take less (this pod, too), nodes that are new or have more, classes of
+        devices.
+        """
         return (
             shared_hint(
-                EventResource.POD,
+                EventResource.ASSIGNED_POD,
                 ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN,
                 self._frees_resources,
             ),
+            ClusterEventWithHint(EventResource.TARGET_POD, ActionType.UPDATE_POD_SCALE_DOWN),
             shared_hint(
                 EventResource.NODE,
                 ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE,
@@ -256,8 +259,8 @@ class NodeResourcesFit:
         return mean
 
     def _frees_resources(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-        """Whether a pod left a node, or one (this pod, even) asks for less of something that this
-        pod asks for; and that may be enough.
+        """Whether a pod left a node, or one asks for less of something that this pod asks for; and
+        that may be enough.
 
         kube-scheduler's hint does not ask what the node has left, so that pods which come and go
         wake one that is too large for them all.
@@ -265,8 +268,6 @@ class NodeResourcesFit:
         old, new = event.old, event.new
         if not isinstance(old, Pod):
             return False
-        if isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid:
-            return True
         gone_from = old.spec.node_name or old.status.nominated_node_name
         node = new.spec.node_name if isinstance(new, Pod) else gone_from
         wanted = self._counted(pod)

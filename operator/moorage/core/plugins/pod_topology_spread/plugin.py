@@ -81,12 +81,8 @@ _REASONS = {filtering.NO_DOMAIN: NO_DOMAIN, filtering.TOO_UNEVEN: TOO_UNEVEN}
 _encode = msgspec.msgpack.Encoder().encode
 
 
-_POD_ACTIONS = (
-    ActionType.ADD
-    | ActionType.UPDATE_POD_LABEL
-    | ActionType.UPDATE_POD_TOLERATION
-    | ActionType.DELETE
-)
+_POD_ACTIONS = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE
+_OWN_ACTIONS = ActionType.UPDATE_POD_TOLERATION | ActionType.UPDATE_POD_LABEL
 _NODE_ACTIONS = (
     ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
 )
@@ -139,8 +135,12 @@ class PodTopologySpread:
         """
         return (
             shared_hint(
-                EventResource.POD, _POD_ACTIONS, self._pod_frees, pod_selectors=self._listens
+                EventResource.ASSIGNED_POD,
+                _POD_ACTIONS,
+                self._pod_frees,
+                pod_selectors=self._listens,
             ),
+            ClusterEventWithHint(EventResource.TARGET_POD, _OWN_ACTIONS, self._changed_enough),
             shared_hint(EventResource.NODE, _NODE_ACTIONS, self._node_frees),
             *(
                 shared_hint(owner, ActionType.ALL, _selects_otherwise)
@@ -264,21 +264,26 @@ class PodTopologySpread:
         )
 
     def _pod_frees(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-        """Whether a pod of its namespace that a hard constraint counts came, went or changed, or it
-        is this pod that changed.
-
-        Of its own changes labels count, and tolerations where a constraint honours taints. What
-        default constraints match is not known here: for them any change of labels will do.
-        """
+        """Whether a pod of its namespace that a hard constraint counts came, went or changed."""
         old, new = event.old, event.new
         there = [one for one in (old, new) if isinstance(one, Pod)]
-        if not all(_concerns(one, pod) for one in there):
+        if any(one.metadata.namespace != pod.metadata.namespace for one in there):
             return False
         constraints = self._hinted(pod)
         if isinstance(old, Pod) and isinstance(new, Pod):
-            return _change_frees(pod, old, new, constraints)
+            return _labels_free(pod, old, new, constraints)
         return any(
             one.selector.matches(each.metadata.labels) for one in constraints for each in there
+        )
+
+    def _changed_enough(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
+        """Whether this pod bears taints that kept it away, or counts otherwise."""
+        old, new, constraints = event.old, event.new, self._hinted(pod)
+        if not isinstance(old, Pod) or not isinstance(new, Pod):
+            return False
+        tolerant = new.spec.tolerations != old.spec.tolerations
+        return (tolerant and any(one.honors_taints for one in constraints)) or _labels_free(
+            pod, old, new, constraints
         )
 
     def _node_frees(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
@@ -307,29 +312,16 @@ def _matched_by_own(pod: Pod) -> list[bool]:
         return []
 
 
-def _change_frees(pod: Pod, old: Pod, new: Pod, constraints: Constraints) -> bool:
-    """Whether a pod that changed counts otherwise, or is this pod and now bears taints that kept it
-    away.
+def _labels_free(pod: Pod, old: Pod, new: Pod, constraints: Constraints) -> bool:
+    """Whether a pod counts otherwise by its labels. What default constraints match is not known
+    here: for them any change will do.
     """
-    tolerant = new.metadata.uid == pod.metadata.uid and new.spec.tolerations != old.spec.tolerations
-    if tolerant and any(one.honors_taints for one in constraints):
-        return True
     before, after = old.metadata.labels, new.metadata.labels
     if before == after:
         return False
     return not pod.spec.topology_spread_constraints or any(
         one.selector.matches(before) != one.selector.matches(after) for one in constraints
     )
-
-
-def _concerns(other: Pod, pod: Pod) -> bool:
-    """Whether another pod's change can matter to this pod's spread: it is that pod, or a pod of its
-    namespace with a node.
-    """
-    if other.metadata.uid == pod.metadata.uid:
-        return True
-    placed = other.spec.node_name or other.status.nominated_node_name
-    return bool(placed) and other.metadata.namespace == pod.metadata.namespace
 
 
 def _values(keys: list[str], node: Node | None) -> list[str] | None:

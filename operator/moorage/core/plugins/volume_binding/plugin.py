@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -37,7 +37,6 @@ from moorage.core.framework.utilization_shape import (
     UtilizationShape,
     UtilizationShapePoint,
     shape_table,
-    shape_violations,
 )
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.pods import Pod
@@ -92,22 +91,27 @@ Stored = TypeVar("Stored", PersistentVolume, PersistentVolumeClaim)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeBindingArgs:
-    """How long to wait for volumes to be bound, in seconds (0 is not at all), and what a use of a
-    node's storage is worth; empty: what is not used.
-    """
+    """How long to wait for volumes to be bound, in seconds; 0 is not at all."""
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
     bind_timeout_seconds: int = 600
-    shape: UtilizationShape | None = UNUSED_FIRST
+    shape: tuple[dict[str, Any], ...] | None = None
+    """Not allowed: it is for the feature gate StorageCapacityScoring, which is off."""
 
     def validate(self) -> list[Violation]:
-        """No negative time, and points from left to right."""
+        """No negative time, and no shape."""
         found: list[Violation] = []
         if self.bind_timeout_seconds < 0:
             text = "invalid BindTimeoutSeconds, should not be a negative value"
             found.append(Violation("bindTimeoutSeconds", self.bind_timeout_seconds, text))
-        return found + shape_violations(self.shape or UNUSED_FIRST)
+        if self.shape is not None:
+            text = (
+                "unexpected field `shape`, remove it or turn on the feature gate "
+                "StorageCapacityScoring"
+            )
+            found.append(Violation("shape", self.shape, text))
+        return found
 
 
 class PodVolumes(NamedTuple):
@@ -242,7 +246,7 @@ class VolumeBinding:
         """By how much of a node's storage the pod would use; 0 for a pod that needs none."""
         if state is None:
             return np.zeros(snapshot.nodes.live[rows].size, np.int64)
-        return storage_scores(state, shape_table(self.args.shape or UNUSED_FIRST), snapshot, rows)
+        return storage_scores(state, shape_table(UNUSED_FIRST), snapshot, rows)
 
     def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """Choose volumes for good, and take them and the claims to be as they will be written."""
