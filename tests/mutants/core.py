@@ -237,9 +237,9 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="changes: a pod that asks for as much is scaled down",
         file="core/framework/object_changes.py",
-        old="amount > after.get(name, -1)",
-        new="amount >= after.get(name, -1)",
-        tests=(f"{_TESTS}/framework/test_object_changes.py::test_pods_have_two_resources",),
+        old="amount > other.get(name, -1)",
+        new="amount >= other.get(name, -1)",
+        tests=(f"{_TESTS}/framework/test_object_changes.py::test_pods",),
     ),
     Mutant(
         name="changes: a spec that changes is a status",
@@ -277,10 +277,10 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/plugins/cel/test_plugin.py::test_scores",),
     ),
     Mutant(
-        name="CEL: another pod's change wakes",
+        name="CEL: whatever changes of the pod wakes it",
         file="core/plugins/cel/plugin.py",
-        old=" or new.metadata.uid != pod.metadata.uid:",
-        new=":",
+        old="return seen.values(old) != seen.values(new)",
+        new="return True",
         tests=(f"{_TESTS}/plugins/cel/test_plugin.py::test_what_wakes_a_refused_pod",),
     ),
     Mutant(
@@ -391,10 +391,10 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/plugins/inter_pod_affinity/test_plugin.py::test_namespaces_that_wake",),
     ),
     Mutant(
-        name="inter-pod hints: a pod without a node frees",
+        name="inter-pod hints: all terms of anti-affinity have to be met no more",
         file="core/plugins/inter_pod_affinity/queueing_hints.py",
-        old="if not all((_has_node(one) for one in (old, new) if one is not None)):",
-        new="if False:",
+        old="any((no_more.begins((term,)) for term in pod_terms(pod).anti_affinity))",
+        new="no_more.begins(pod_terms(pod).anti_affinity)",
         tests=(f"{_TESTS}/plugins/inter_pod_affinity/test_plugin.py::test_pods_that_wake",),
     ),
     Mutant(
@@ -538,6 +538,18 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
             (
                 f"{_TESTS}/plugins/volume_binding/test_plugin.py"
                 "::test_room_that_comes_and_goes_is_seen"
+            ),
+        ),
+    ),
+    Mutant(
+        name="storage: every claim takes the smallest volume",
+        file="core/plugins/volume_binding/storage_scores.py",
+        old="np.maximum(last + 1, -fitting)",
+        new="-fitting",
+        tests=(
+            (
+                f"{_TESTS}/plugins/volume_binding/test_storage_scores.py"
+                "::test_sizes_are_those_of_the_choice"
             ),
         ),
     ),

@@ -1,7 +1,7 @@
 """Utilization shapes: a score as a function of utilization, by straight lines between points and
 level outside them.
 
-Source: kube-scheduler ``UtilizationShapePoint`` and ``BuildBrokenLinearFunction`` (v1.37).
+Source: kube-scheduler ``UtilizationShapePoint`` (v1.37) and its "broken linear function".
 """
 
 from __future__ import annotations
