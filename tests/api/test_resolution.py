@@ -119,18 +119,18 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "spec.plugins.score.enabled[0].name: 'NodeName': this plugin does not take part at score",
     ),
     "plugin-to-come": (
-        enabled("multiPoint", "GangScheduling"),
+        enabled("multiPoint", "PodGroupPodsCount"),
         "NotYetSupported",
         (
-            "spec.plugins.multiPoint.enabled[0].name: 'GangScheduling': this plugin of "
+            "spec.plugins.multiPoint.enabled[0].name: 'PodGroupPodsCount': this plugin of "
             "kube-scheduler is not supported yet"
         ),
     ),
     "args-of-plugin-to-come": (
-        with_args({}, "GangScheduling"),
+        with_args({}, "PodGroupPodsCount"),
         "NotYetSupported",
         (
-            "spec.pluginConfig[0].name: 'GangScheduling': this plugin of kube-scheduler is not "
+            "spec.pluginConfig[0].name: 'PodGroupPodsCount': this plugin of kube-scheduler is not "
             "supported yet"
         ),
     ),
@@ -610,10 +610,10 @@ def test_a_bad_spec_still_has_name_and_references() -> None:
         ),
         ("NodeResourceFit", {}, "UnknownPlugin", 'did you mean "NodeResourcesFit"?'),
         (
-            "GangScheduling",
+            "PodGroupPodsCount",
             {},
             "NotYetSupported",
-            "spec.plugin: 'GangScheduling': this plugin of kube-scheduler is not supported yet",
+            "spec.plugin: 'PodGroupPodsCount': this plugin of kube-scheduler is not supported yet",
         ),
         ("", {}, "InvalidSpec", "spec.plugin: '': should have at least 1 character"),
         (FIT, [], "InvalidSpec", "spec.args: '[…]': must be an object"),

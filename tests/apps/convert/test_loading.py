@@ -11,7 +11,7 @@ import pytest
 from moorage.apps.convert.assembling import overflows
 from moorage.apps.convert.effective import effective
 from moorage.apps.convert.kube_configuration import API_VERSION, KIND, without_nulls
-from moorage.apps.convert.kube_plugins import DEFAULTS, KUBE_PLUGINS
+from moorage.apps.convert.kube_plugins import KUBE_PLUGINS
 from moorage.apps.convert.loading import ConfigurationRefused, read
 from moorage.core.plugins.intree import OURS
 from tests.api.profiles import RESOLVER
@@ -235,7 +235,7 @@ def test_our_plugins_are_kube_schedulers() -> None:
     at all.
     """
     theirs = {name: plugin for name, plugin in REGISTRY.items() if name not in OURS}
-    assert list(theirs) == [name for name, _ in DEFAULTS if name in theirs]
+    assert list(theirs) == [name for name in KUBE_PLUGINS if name in theirs]
     for name, plugin in theirs.items():
         known = KUBE_PLUGINS[name]
         assert {point.value for point in plugin.points} <= {*known.points, *ADDED.get(name, ())}, (

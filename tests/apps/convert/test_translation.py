@@ -249,9 +249,9 @@ def test_plugins_are_pasted_in() -> None:
 
 LEFT_OUT: dict[str, tuple[dict[str, Any], str]] = {
     "a plugin that we lack": (
-        {"plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}}},
+        {"plugins": {"multiPoint": {"enabled": [{"name": "PodGroupPodsCount"}]}}},
         (
-            "profiles[0].plugins.multiPoint.enabled[0]: GangScheduling is left out: there is no "
+            "profiles[0].plugins.multiPoint.enabled[0]: PodGroupPodsCount is left out: there is no "
             "such plugin here"
         ),
     ),

@@ -120,9 +120,9 @@ CONDITIONS: dict[str, tuple[list[dict[str, Any]], dict[str, tuple[str, str]], st
         "spec.pluginConfig[0].args.x: 1: unknown field",
     ),
     "not yet": (
-        [a_body("p", plugins={"multiPoint": {"enabled": [{"name": "GangScheduling"}]}})],
+        [a_body("p", plugins={"multiPoint": {"enabled": [{"name": "PodGroupPodsCount"}]}})],
         bad("Accepted", "NotYetSupported"),
-        "'GangScheduling': this plugin of kube-scheduler is not supported yet",
+        "'PodGroupPodsCount': this plugin of kube-scheduler is not supported yet",
     ),
     "no config": (
         [referring("c")],

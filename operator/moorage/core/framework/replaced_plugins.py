@@ -5,8 +5,8 @@ names one.
 from __future__ import annotations
 
 _GANGS = (
-    "the pods of a group are placed together by their label scheduling.x-k8s.io/pod-group, "
-    "without a plugin (docs/gangs.md)"
+    "the pods of a group are placed together by their PodGroup, or their label "
+    "scheduling.x-k8s.io/pod-group, without a plugin (docs/gangs.md)"
 )
 _QUOTA = (
     "there are no elastic quotas here: use ResourceQuota, or admit whole workloads before, as "
@@ -28,7 +28,6 @@ _QUEUE = "the queue is sorted by priority, then by time, for all profiles"
 
 REPLACEMENTS = {
     "Coscheduling": _GANGS,
-    "GangScheduling": _GANGS,
     "CapacityScheduling": _QUOTA,
     "Capacity": _QUOTA,
     "ElasticQuota": _QUOTA,

@@ -14,6 +14,7 @@ from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, RequiredAccess
 from moorage.core.plugins import (
+    gang_scheduling,
     image_locality,
     node_affinity,
     node_declared_features,
@@ -118,14 +119,20 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(image_locality.NAME, image_locality.ImageLocality),
     PluginSpec(DEFAULT_BINDER, None, acts_at=frozenset({ExtensionPoint.BIND})),
     PluginSpec(node_declared_features.NAME, node_declared_features.NodeDeclaredFeatures),
+    PluginSpec(
+        gang_scheduling.NAME,
+        gang_scheduling.GangScheduling,
+        acts_at=frozenset({ExtensionPoint.PERMIT}),
+    ),
     PluginSpec(cel.CEL.name, cel.CEL, CELArgs),
 )
 OURS = frozenset({cel.CEL.name})
 """Plugins that kube-scheduler does not have. They do nothing without arguments, so no preset has
 them.
 """
+_IN_NO_PRESET = OURS | {gang_scheduling.NAME}
 
-_ALL = tuple((spec.name, spec.weight) for spec in INTREE if spec.name not in OURS)
+_ALL = tuple((spec.name, spec.weight) for spec in INTREE if spec.name not in _IN_NO_PRESET)
 _LEADING = 20
 """A weight that outdoes all others of a preset together."""
 

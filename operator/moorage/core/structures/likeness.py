@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 MIN_SIMILARITY: Final = 0.7
-"""Of such names (difflib's ratio): GangScheduling is no misspelt Coscheduling (0.69)."""
+"""Of such names (difflib's ratio): Coscheduling is no misspelt GangScheduling (0.69)."""
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
