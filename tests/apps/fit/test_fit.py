@@ -190,33 +190,62 @@ def test_a_daemon_set(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
 RUNNING = {"phase": "Running"}
 
 
-GROUP = {
+COSCHEDULING = {
     "apiVersion": "scheduling.x-k8s.io/v1alpha1",
     "kind": "PodGroup",
     "metadata": {"name": "g"},
     "spec": {"minMember": 4},
 }
+KUBERNETES = {
+    **COSCHEDULING,
+    "apiVersion": "scheduling.k8s.io/v1beta1",
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 4}}},
+}
+VOLCANO = {**COSCHEDULING, "apiVersion": "scheduling.volcano.sh/v1beta1"}
 
 
-@pytest.mark.parametrize("where", ["files", "world", "annotation"])
+@pytest.mark.parametrize(
+    ("group", "metadata", "spec"),
+    [
+        (COSCHEDULING, {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}, {}),
+        (KUBERNETES, {}, {"schedulingGroup": {"podGroupName": "g"}}),
+        (VOLCANO, {"annotations": {"scheduling.k8s.io/group-name": "g"}}, {}),
+        (
+            None,
+            {
+                "labels": {"scheduling.x-k8s.io/pod-group": "g"},
+                "annotations": {"moorage.dev/min-member": "4"},
+            },
+            {},
+        ),
+    ],
+    ids=["scheduling-plugins", "Kubernetes", "Volcano", "annotation"],
+)
+@pytest.mark.parametrize("where", ["files", "world"])
 def test_a_group_that_would_not_start(
-    files: Any, capsys: pytest.CaptureFixture[str], where: str
+    files: Any,
+    capsys: pytest.CaptureFixture[str],
+    group: dict[str, Any] | None,
+    metadata: dict[str, Any],
+    spec: dict[str, Any],
+    where: str,
 ) -> None:
     """Three find a place, and four are needed; two workloads may make up one group."""
     job = workload("Job", 2)
-    job["spec"]["template"]["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
-    if where == "annotation":
-        job["spec"]["template"]["metadata"]["annotations"] = {"moorage.dev/min-member": "4"}
-    file = files(job, *([GROUP] if where == "files" else []))
-    world = files(*WORLD, *([GROUP] if where == "world" else []))
+    template = job["spec"]["template"]
+    template["metadata"] |= metadata
+    template["spec"] |= spec
+    there = [] if group is None else [group]
+    file = files(job, *(there if where == "files" else []))
+    world = files(*WORLD, *(there if where == "world" else []))
     assert run(FitOptions(files=(file,), world=(world,))) == 1
     text = "Pod group default/g would not start: it needs 4 together, 2 find a place."
     assert capsys.readouterr().out.startswith(text)
     big = files(
         {**WORLD[0], "status": {"allocatable": {"cpu": "64", "memory": "64Gi", "pods": "9"}}}
     )
-    world = files(*yaml.safe_load_all(big.read_text()), *([GROUP] if where == "world" else []))
-    both = files(job, {**job, "metadata": {"name": "more"}}, *([GROUP] if where == "files" else []))
+    world = files(*yaml.safe_load_all(big.read_text()), *(there if where == "world" else []))
+    both = files(job, {**job, "metadata": {"name": "more"}}, *(there if where == "files" else []))
     assert run(FitOptions(files=(both,), world=(world,))) == 0
 
 

@@ -12,10 +12,11 @@ from moorage.core.objects.pods import (
     EphemeralVolume,
     Pod,
     PodResourceClaim,
+    PodSchedulingGroup,
     PodStatus,
     Volume,
 )
-from moorage.core.pods.signatures import waiting_signature
+from moorage.core.pods.signatures import pod_content, pod_signature, waiting_signature
 from tests.builders import make_pod
 
 PLAIN = make_pod("p")
@@ -61,3 +62,11 @@ def test_a_nomination_makes_no_difference() -> None:
     assert waiting_signature(PLAIN) == waiting_signature(
         msgspec.structs.replace(PLAIN, status=PodStatus(nominated_node_name="n"))
     )
+
+
+def test_groups_of_one_template() -> None:
+    """With whom pods go does not say where: they share masks, but not what wakes them."""
+    one, other = (make_pod("p", scheduling_group=PodSchedulingGroup(name)) for name in "ab")
+    assert pod_signature(one) == pod_signature(other) == pod_signature(PLAIN)
+    for told_apart in (waiting_signature, pod_content):
+        assert len({told_apart(pod) for pod in (one, other, PLAIN)}) == 3
