@@ -78,6 +78,12 @@ def test_the_order_of_the_queue() -> None:
         "6 pods wait: 2 are next, 1 is in backoff, 1 finds no node, 1 is gated, "
         "1 has no profile that serves it."
     )
+    known = queue_document(from_operator(ITEMS), ABOUT, schedulers={"gpu", "batch"})
+    assert known["answer"] == (  # as Status counts, which knows of no pod without a profile
+        "5 pods wait: 2 are next, 1 is in backoff, 1 finds no node, 1 is gated. "
+        "1 pod names a schedulerName that no profile has."
+    )
+    assert known["pods"] == found["pods"] and known["counts"] == found["counts"]
     batch = queue_document(from_operator(ITEMS), ABOUT, "mine", "batch")
     assert [(one["pod"], one["position"]) for one in batch["pods"]] == [
         ("ml/second", 2),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
+from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.operator_profiles import STANDS_BY, FreshValue, OperatorProfiles, StatusFacts
@@ -148,11 +149,13 @@ class OperatorPage:
                 lambda: document_of_frame("Queue", frame, queue_of(frame) | left_out)
             )
         pods, about = await self._profiles.queue(), {"operator": self._identity}
-        return await self._on_thread(
-            lambda: document_of_frame(
-                "Queue", frame, page_queue(queue_document(from_operator(pods), about))
-            )
-        )
+        schedulers = frozenset(map(bodies.scheduler_name, self._profiles.bodies()))
+
+        def document() -> Mapping[str, Any]:
+            found = queue_document(from_operator(pods), about, schedulers=schedulers)
+            return document_of_frame("Queue", frame, page_queue(found))
+
+        return await self._on_thread(document)
 
     def _status(self, facts: StatusFacts, frame: WorldFrame) -> Mapping[str, Any]:
         """On the thread."""

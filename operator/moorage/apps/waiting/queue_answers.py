@@ -75,17 +75,19 @@ async def queue_of(
         "operator": None,
         "leftOut": [],
     }
+    schedulers = frozenset(map(bodies.scheduler_name, around.profiles))
     if isinstance(operator, ReachedOperator):
+        about["operator"] = operator.name
         try:
             pods = from_operator(await operator.get(QUEUE, list[dict[str, Any]], SECONDS))
-            return queue_document(pods, {**about, "operator": operator.name}, profile, scheduler)
+            return queue_document(pods, about, profile, scheduler, schedulers)
         except EdgeError as error:
             why = f"{operator.name}: {str(error).strip()}"
     else:
         why = around.why or operator.why
-    schedulers = frozenset(map(bodies.scheduler_name, around.profiles))
     pods = from_pods(await _pending(connection), schedulers)
-    return queue_document(pods, {**about, "leftOut": [f"{_UNORDERED}: {why}"]}, profile, scheduler)
+    alone = {**about, "operator": None, "leftOut": [f"{_UNORDERED}: {why}"]}
+    return queue_document(pods, alone, profile, scheduler)
 
 
 def _scheduler_of(name: str, profiles: Sequence[Body]) -> str:

@@ -33,16 +33,23 @@ _REASON: Final = re.compile(r"(\d+) (.+?)(?:, (?=\d+ )|$)", re.DOTALL)
 
 
 def queue_document(
-    pods: Iterable[Document], about: Mapping[str, Any], profile: str = "", scheduler: str = ""
+    pods: Iterable[Document],
+    about: Mapping[str, Any],
+    profile: str = "",
+    scheduler: str = "",
+    schedulers: Collection[str] | None = None,
 ) -> Document:
     """The document. ``about`` says what was looked at (at, cluster, operator, leftOut). With a
     profile it has only the pods that name its scheduler, in the places that they have among all.
+    Pods that name none of ``schedulers``, those of all profiles, wait for nobody here: the answer
+    counts them apart, as Status cannot know of them.
     """
     ordered = _in_order(pods)
     shown = [one for one in ordered if not profile or one["schedulerName"] == scheduler]
+    ours = [one for one in shown if schedulers is None or one["schedulerName"] in schedulers]
     counts = collections.Counter(one["queue"] for one in shown)
     return {
-        "answer": _answer(counts, profile),
+        "answer": _answer(ours, profile, len(shown) - len(ours)),
         **about,
         "profile": profile or None,
         "counts": {place: counts[place] for place in _ORDER},
@@ -67,20 +74,23 @@ def _in_order(pods: Iterable[Document]) -> list[Document]:
     return found
 
 
-def _answer(counts: Mapping[str, int], profile: str) -> str:
+def _answer(ours: Iterable[Document], profile: str, strangers: int) -> str:
+    counts = collections.Counter(one["queue"] for one in ours)
     of = f" of profile {profile}" if profile else ""
+    name = counted(strangers, "pod names", "pods name")
+    beside = f" {name} a schedulerName that no profile has." if strangers else ""
     waiting = sum(counts[place] for place in WORDS)
     if not waiting:
         placed = counts[FLYING]
         rest = f"; {counted(placed, 'pod is being placed', 'pods are being placed')}"
-        return f"Nothing waits{of}{rest if placed else ''}."
+        return f"Nothing waits{of}{rest if placed else ''}.{beside}"
     parts = [
         f"{counts[place]:,} {words[counts[place] != 1]}"
         for place, words in WORDS.items()
         if counts[place]
     ]
     verb = "waits" if waiting == 1 else "wait"
-    return f"{counted(waiting, 'pod')}{of} {verb}: {', '.join(parts)}."
+    return f"{counted(waiting, 'pod')}{of} {verb}: {', '.join(parts)}.{beside}"
 
 
 # ---- pods ----------------------------------------------------------------------------------------
