@@ -130,6 +130,7 @@ def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
             "annotations": {
                 "moorage.dev/profile": profile,
                 "moorage.dev/changed-by": "me",
+                "moorage.dev/changed-at": "t",
                 "moorage.dev/trial": "{}",
             },
         }
@@ -143,9 +144,9 @@ def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
     items = [stored("b-2", "b", 2), stored("a-9", "a", 9), stored("b-1", "b", 1)]
     http.answers.append(json.dumps({"items": items}).encode())
     assert asyncio.run(kube.revisions()) == [
-        StoredRevision("a-9", "a", 9, {"uid": "u9"}, "me", "{}"),
-        StoredRevision("b-1", "b", 1, {"uid": "u1"}, "me", "{}"),
-        StoredRevision("b-2", "b", 2, {"uid": "u2"}, "me", "{}"),
+        StoredRevision("a-9", "a", 9, {"uid": "u9"}, "me", "{}", "t"),
+        StoredRevision("b-1", "b", 1, {"uid": "u1"}, "me", "{}", "t"),
+        StoredRevision("b-2", "b", 2, {"uid": "u2"}, "me", "{}", "t"),
     ]
     assert (
         http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions"

@@ -174,7 +174,7 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
         {"status": {"profileCount": 1}},
     ),
     "revision": (
-        lambda w: w.create_revision(StoredRevision("r-1", LONG, 4, {"uid": "u-1"}, "me")),
+        lambda w: w.create_revision(StoredRevision("r-1", LONG, 4, {"uid": "u-1"}, "me", "", "t")),
         "POST",
         "/apis/apps/v1/namespaces/sys/controllerrevisions",
         "application/json",
@@ -184,7 +184,11 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
             "metadata": {
                 "name": "r-1",
                 "labels": {"moorage.dev/profile": shortened(LONG)},
-                "annotations": {"moorage.dev/profile": LONG, "moorage.dev/changed-by": "me"},
+                "annotations": {
+                    "moorage.dev/profile": LONG,
+                    "moorage.dev/changed-by": "me",
+                    "moorage.dev/changed-at": "t",
+                },
                 "ownerReferences": [
                     {
                         "apiVersion": "moorage.dev/v1alpha1",

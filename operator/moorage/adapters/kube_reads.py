@@ -20,6 +20,7 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import NotFound, Retryable
 from moorage.ports.http_calls import HttpCall, HttpSession, next_page
 from moorage.ports.kube import (
+    CHANGED_AT,
     CHANGED_BY,
     INSTALLATION_LABEL,
     LIVE_PODS,
@@ -366,10 +367,11 @@ def _named(item: _ControllerRevision) -> StoredRevision:
 def _stored(item: _ControllerRevision) -> StoredRevision:
     data = item.data if isinstance(item.data, dict) else {}
     annotations = item.metadata.annotations or {}
-    profile, changed_by, trial = (
-        annotations.get(name, "") for name in (PROFILE_LABEL, CHANGED_BY, TRIAL_ANNOTATION)
+    profile, *more = (
+        annotations.get(name, "")
+        for name in (PROFILE_LABEL, CHANGED_BY, TRIAL_ANNOTATION, CHANGED_AT)
     )
-    return StoredRevision(item.metadata.name, profile, item.revision, data, changed_by, trial)
+    return StoredRevision(item.metadata.name, profile, item.revision, data, *more)
 
 
 def _without_managers(path: str, body: bytes, **more: str) -> bytes:

@@ -22,6 +22,7 @@ from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.kube import (
+    CHANGED_AT,
     CHANGED_BY,
     PROFILE_LABEL,
     TRIAL_ANNOTATION,
@@ -295,7 +296,11 @@ class HttpKubeWriter:
             "metadata": {
                 "name": revision.name,
                 "labels": {PROFILE_LABEL: shortened(revision.profile)},
-                "annotations": {PROFILE_LABEL: revision.profile, CHANGED_BY: revision.changed_by},
+                "annotations": {
+                    PROFILE_LABEL: revision.profile,
+                    CHANGED_BY: revision.changed_by,
+                    CHANGED_AT: revision.changed_at,
+                },
                 "ownerReferences": [_owner(revision)],
             },
             "revision": revision.number,

@@ -199,9 +199,13 @@ def paused(body: Body) -> bool:
     return facts(body).paused
 
 
-def last_change(bodies: Iterable[Body]) -> SpecChange:
-    """The last change of any of these objects' specs."""
-    return max((facts(body).change for body in bodies), default=SpecChange())
+def last_change(bodies: Iterable[Body], before: str = "") -> SpecChange:
+    """The last change of any of these objects' specs. Where it is the one of ``before`` (its time)
+    and there was another one since, nobody knows by whom: managedFields do not tell of a change
+    that only removes fields.
+    """
+    found = max((facts(body).change for body in bodies), default=SpecChange())
+    return SpecChange(found.time) if before == found.time != "" else found
 
 
 def status(body: Body) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ INSTALLATION_LABEL = "moorage.dev/installation"
 """On the replicas' Leases: the name of the leader's Lease, shortened to a label's 63 characters."""
 HOME_LABEL = "moorage.dev/home"
 """On a namespace: installations are at home there, so that its Leases count as theirs."""
-CHANGED_BY = "moorage.dev/changed-by"
+CHANGED_BY, CHANGED_AT = "moorage.dev/changed-by", "moorage.dev/changed-at"
 """On ControllerRevisions: the field manager of the change that led to it."""
 TRIAL_ANNOTATION = "moorage.dev/trial"
 """On ControllerRevisions: the trial of another revision against this one, as JSON."""
@@ -181,6 +181,10 @@ class StoredRevision:
     """The field manager of the change that led to it; "" where it is not known."""
     trial: str = ""
     """The trial of another revision against it, as JSON; "" where there is none."""
+    changed_at: str = ""
+    """The last change of its specs that the API server could tell of, who removes fields alone
+    leaving no trace; as the API server writes times.
+    """
 
 
 class VolumeWriter(Protocol):

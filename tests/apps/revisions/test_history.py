@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import io
 from typing import Any
+
+import pytest
 
 from moorage.apps.printing import terminal
 from moorage.apps.revisions.history import document, entries, table
@@ -70,6 +73,16 @@ def test_a_trial_stands_above() -> None:
     status["trial"] = {**status["trial"], "verdict": "Passed"}
     first, *_ = entries(viewed(status, {}, *STORED), RESOLVER, NOW)
     assert (first.revision, first.state) == ("bb", "active")
+
+
+@pytest.mark.parametrize(("time", "by"), [("2026-11-24T14:31:59Z", ""), ("2026-11-27Z", "me")])
+def test_who_began_a_trial(time: str, by: str) -> None:
+    """Nobody is named for a change that was there already: fields that go leave no trace."""
+    status = {"activeRevision": "bb", "trial": {"revision": "cc", "verdict": "SoFarNoWorse"}}
+    view = viewed(status, {}, dataclasses.replace(STORED[0], changed_at="2026-11-24T14:31:59Z"))
+    entry = {"manager": "me", "time": time, "fieldsV1": {"f:spec": {}}}
+    view.said.profile["metadata"]["managedFields"] = [entry]
+    assert entries(view, RESOLVER, NOW)[0].changed_by == by
 
 
 def test_what_cannot_be_resolved_here_is_told() -> None:

@@ -115,6 +115,25 @@ def test_going_back_is_a_swap_to_the_old_name_and_the_newest_number() -> None:
     asyncio.run(scenario())
 
 
+def test_nobody_is_said_to_have_removed_a_field() -> None:
+    """managedFields tell of no such edit, and whoever was there before has not made it."""
+
+    async def scenario() -> None:
+        kube = InMemoryKube()
+        by_me = {"manager": "me", "time": "2026-01-02T00:00:00Z", "fieldsV1": {"f:spec": {}}}
+        added, removed = edited(1), edited(2)
+        for body in (added, removed):
+            body["metadata"]["managedFields"] = [by_me]
+        async with Running(kube).leading(added) as world:
+            world.engine.profile_changed("test", removed)
+            await world.clock.advance(1)
+        found = sorted(kube.stored.values(), key=lambda stored: stored.number)
+        assert [one.changed_by for one in found] == ["me", ""]
+        assert {one.changed_at for one in found} == {by_me["time"]}
+
+    asyncio.run(scenario())
+
+
 def test_a_lost_answer_to_renumbering_delays_the_swap_only() -> None:
     """What was stored before is not taken for the new one until its number is the newest."""
 

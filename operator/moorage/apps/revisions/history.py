@@ -84,15 +84,16 @@ def _trial(view: ProfileView, resolver: Resolver, now: datetime.datetime) -> Ite
     since = str(trial.get("since") or "")
     began, state = _moment(since), _TRIAL_STATES.get(str(trial.get("verdict", "")), "not taken")
     ended = now if state == TRIAL else _moment(str(trial.get("ended") or ""))
-    active = next((one.said for one in view.stored if one.revision == view.active), None)
+    active = next((one for one in view.stored if one.revision == view.active), None)
     changes: tuple[str, ...] = ()
     if state != TRIAL:
         counts = (trial.get(field, 0) for field in ("regressions", "decided"))
         changes = ("{} regressions in {} decided pods".format(*counts),)
     elif active is not None and revision == view.desired:
-        changes = _changes(active, view.said, resolver)
+        changes = _changes(active.said, view.said, resolver)
     seconds = (ended - began).total_seconds() if began and ended else None
-    yield HistoryEntry(revision, state, since, seconds, _manager(view.said), changes)
+    manager = _manager(view.said, active.changed_at if active is not None else "")
+    yield HistoryEntry(revision, state, since, seconds, manager, changes)
 
 
 def _state(view: ProfileView, stored: KeptRevision) -> str:
@@ -103,9 +104,9 @@ def _state(view: ProfileView, stored: KeptRevision) -> str:
     return PAUSED if bodies.paused(view.said.profile) else ACTIVE
 
 
-def _manager(said: Said) -> str:
+def _manager(said: Said, before: str) -> str:
     used = [said.configs[name] for name in bodies.references(said.profile) if name in said.configs]
-    return bodies.last_change((said.profile, *used)).manager
+    return bodies.last_change((said.profile, *used), before).manager
 
 
 def _changes(a: Said, b: Said, resolver: Resolver) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from moorage.apps.worlds.reaching import Connection, with_right
 from moorage.core.structures.likeness import suggest
 from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import HttpCall
-from moorage.ports.kube import CHANGED_BY, PROFILE_LABEL
+from moorage.ports.kube import CHANGED_AT, CHANGED_BY, PROFILE_LABEL
 from moorage.ports.texts import shortened
 
 HOME: Final = "moorage-system"
@@ -40,13 +40,16 @@ class Said:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeptRevision:
-    """A stored revision; ``since`` is when it last began to decide, RFC 3339."""
+    """A stored revision; ``since`` is when it last began to decide, ``changed_at`` of when the last
+    change is that managedFields told of, RFC 3339.
+    """
 
     revision: str
     number: int
     since: str
     changed_by: str
     said: Said
+    changed_at: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -157,10 +160,11 @@ async def _stored(connection: Connection, profile: Body, home: str) -> tuple[Kep
 def _revision(item: Mapping[str, Any]) -> KeptRevision:
     data, metadata = item["data"], item["metadata"]
     said = Said(data.get("profile") or {}, data.get("pluginConfigs") or {})
-    by = (metadata.get("annotations") or {}).get(CHANGED_BY, "")
+    annotations = metadata.get("annotations") or {}
+    by, at = (annotations.get(name, "") for name in (CHANGED_BY, CHANGED_AT))
     created = str(metadata.get("creationTimestamp", ""))
     return KeptRevision(
-        str(data.get("revision", "")), int(item.get("revision", 0)), created, by, said
+        str(data.get("revision", "")), int(item.get("revision", 0)), created, by, said, at
     )
 
 

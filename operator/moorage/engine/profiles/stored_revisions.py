@@ -56,12 +56,15 @@ class StoredRevisions:
         number = max((stored.number for stored in kept), default=0) + 1
         profile = shortened(record.name, MAX_NAME_CHARACTERS - len(resolution.id) - 1)
         name = f"{profile}-{resolution.id}"
+        said = (resolution.profile, *resolution.used.values())
+        change = bodies.last_change(said, kept[-1].changed_at if kept else "")
         stored = StoredRevision(
             name,
             record.name,
             number,
             {**resolution.document, "revision": resolution.id, "uid": record.uid},
-            bodies.last_change((resolution.profile, *resolution.used.values())).manager,
+            change.manager,
+            changed_at=change.time,
         )
         if any(one.name == name for one in kept):  # it decided before
             await self._writes.delete_revision(name)
