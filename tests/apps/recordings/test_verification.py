@@ -15,7 +15,7 @@ from rich.console import RenderableType
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.apps.exit_status import NoAnswer
+from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.recordings import verification_view
 from moorage.apps.recordings.stretches import ReplayOptions
@@ -90,7 +90,7 @@ def test_all_decisions_are_the_same(tmp_path: Path) -> None:
     """And it says how many, and how fast."""
     found = replay(recorded(tmp_path), in_tree_resolver, VERIFY)
     assert (found.decisions, found.same, found.differences) == (5, 5, [])
-    assert verification_view.exit_status_of(found) == 0
+    assert verification_view.exit_status_of(found, VERIFY) == 0
     text = printed(verification_view.verification(found, everything=False))
     assert text.startswith("All 5 decisions of ours are the same, bit for bit. ")
     assert f"revisions {REVISION.id}\n" in text
@@ -101,7 +101,7 @@ def test_a_decision_that_differs_is_named(tmp_path: Path) -> None:
     found = replay(recorded(tmp_path, node="small"), in_tree_resolver, VERIFY)
     (difference,) = found.differences
     assert (difference.number, found.recorded_decisions, found.decisions) == (2, 5, 2)
-    assert verification_view.exit_status_of(found) == 1
+    assert verification_view.exit_status_of(found, VERIFY) == 1
     text = printed(verification_view.verification(found, everything=False))
     assert text.startswith(
         "Differs at decision 2 of 5: default/p1 at 2026-11-18T11:06:41.000Z\n  recorded  small  "
@@ -219,7 +219,10 @@ def test_choices_of_others_are_a_table(tmp_path: Path) -> None:
     assert lines[-1].split()[:3] == ["default/o1", "small", "default-scheduler"]
     assert lines[-1].endswith("best under BinPack")
     text = printed(verification_view.verification(found, everything=False))
-    assert text.startswith("There are no decisions of ours in it to make again.")
+    nothing = "Nothing was verified: no decision of ours is in it, as an operator records them."
+    assert text.startswith(nothing)
+    assert verification_view.exit_status_of(found, VERIFY) == ExitStatus.NO_ANSWER
+    assert verification_view.exit_status_of(found, ReplayOptions(verify=False)) == ExitStatus.YES
     assert "2 pods bound by default-scheduler: 1 on one of our best nodes, 1 not (--others)" in text
 
 

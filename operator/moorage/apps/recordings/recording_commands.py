@@ -133,7 +133,7 @@ def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
         _print(verification_view.verification(found, everything))
     else:
         _print(verification_view.contents(found, file))
-    return verification_view.exit_status_of(found)
+    return verification_view.exit_status_of(found, options)
 
 
 # ---- what was typed ------------------------------------------------------------------------------

@@ -30,9 +30,13 @@ _REASONS: Final[Mapping[ChoiceVerdict, str]] = {
 }
 
 
-def exit_status_of(found: Verification) -> ExitStatus:
-    """No where a decision came out otherwise."""
-    return ExitStatus.NO if found.differences else ExitStatus.YES
+def exit_status_of(found: Verification, options: ReplayOptions) -> ExitStatus:
+    """No where a decision came out otherwise, no answer where none could be made again that was to
+    be verified: a pipeline must not take that for a yes.
+    """
+    if found.differences:
+        return ExitStatus.NO
+    return ExitStatus.NO_ANSWER if options.verify and not found.decisions else ExitStatus.YES
 
 
 # ---- verification --------------------------------------------------------------------------------
@@ -50,7 +54,7 @@ def verification(found: Verification, everything: bool) -> Iterator[RenderableTy
         rate = found.decisions / max(found.seconds, 1e-9)
         yield sentence(f"{_verdict(found)} {age(found.seconds)} ({rate:,.0f}/s)", Style.WELL)
     else:
-        yield sentence(_verdict(found))
+        yield sentence(_verdict(found), Style.WAITS)
     if found.not_made_again:
         text = f"  {found.not_made_again:,} could not be made again: ended by the clock or a fault,"
         yield sentence(f"{text} or by plugins that are not here")
@@ -62,7 +66,10 @@ def _verdict(found: Verification) -> str:
         return _where(found.differences[0], found)
     if found.decisions:
         return f"All {found.decisions:,} decisions of ours are the same, bit for bit."
-    return "There are no decisions of ours in it to make again."
+    if found.recorded_decisions:
+        recorded = counted(found.recorded_decisions, "decision")
+        return f"Nothing was verified: none of the {recorded} of ours could be made again."
+    return "Nothing was verified: no decision of ours is in it, as an operator records them."
 
 
 def _where(one: ExplainedDifference, found: Verification) -> str:
