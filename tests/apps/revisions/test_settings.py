@@ -110,4 +110,17 @@ def test_a_plugin_that_only_one_has() -> None:
 def test_an_order_is_told_where_the_plugins_are_the_same() -> None:
     """As they are asked in another order."""
     first = {"plugins": {"filter": {"enabled": [{"name": "TaintToleration"}]}}}
-    assert [one.setting for one in differences(of({}), of(first))] == ["order at filter"]
+    (one,) = differences(of({}), of(first))
+    assert one.setting == "order at filter"
+    then, now = (value.split(", ") for value in one.values)
+    assert sorted(then) == sorted(now) and now[0] == then[-2] == "TaintToleration"
+    assert then[-1] == now[-1] == "..."  # the others are asked as before
+
+
+def test_the_order_of_scores_is_none() -> None:
+    """They are added up."""
+    names = list(RESOLVER({"metadata": {"name": "p"}}, {}).revision.weights)
+    in_order = {"disabled": [{"name": "*"}], "enabled": [{"name": name} for name in names]}
+    back = {**in_order, "enabled": in_order["enabled"][::-1]}
+    a, b = (of({"plugins": {"score": order}}) for order in (in_order, back))
+    assert differences(a, b) == []

@@ -48,16 +48,19 @@ def open_console(stream: TextIO) -> Console:
     return console
 
 
-def new_table(*columns: str, numbers: Sequence[str] = (), wide: str = "") -> Table:
+def new_table(
+    *columns: str, numbers: Sequence[str] = (), wide: str | tuple[str, ...] = ""
+) -> Table:
     """A table as kubectl has them; columns of ``numbers`` stand to the right.
 
     Where the terminal ends, ``wide`` breaks its lines, and nothing is cut; without it all are cut.
     """
+    breaking = (wide,) if isinstance(wide, str) else wide
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=False)
     for column in columns:
         found.add_column(
             column,
-            no_wrap=column != wide,
+            no_wrap=column not in breaking,
             overflow="fold" if wide else "ellipsis",
             justify="right" if column in numbers else "left",
         )

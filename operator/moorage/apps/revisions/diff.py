@@ -157,7 +157,8 @@ def table(found: Comparison, console: Console) -> None:
     for label, errors in found.errors.items():
         parts += [terminal.sentence(f"  {label}: {error}") for error in errors]
     if found.differences:
-        rows = terminal.new_table("", found.a.label, found.b.label, "SAID BY", wide="SAID BY")
+        head = (found.a.label, found.b.label, "SAID BY")
+        rows = terminal.new_table("", *head, wide=head)
         for one in found.differences:
             a, b = one.values
             rows.add_row(one.setting, a, Text(b, style=Style.NAME), one.said_by)

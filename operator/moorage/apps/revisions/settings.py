@@ -17,10 +17,13 @@ from moorage.api.resolved_profile import Resolution
 from moorage.core.framework.interfaces import ExtensionPoint
 
 _DEFAULT = "the plugin's default"
+_ORDER = "order at "
 ABSENT = "-"
 """How a setting is shown where there is none."""
 _OWN_ROWS = (ExtensionPoint.SCORE, ExtensionPoint.PRE_SCORE, ExtensionPoint.QUEUE_SORT)
 """Points of which another row tells: weights say who scores."""
+_ADDED_UP = (ExtensionPoint.SCORE, ExtensionPoint.PRE_SCORE)
+"""Points whose order has no effect: a node's total is a sum."""
 
 
 class Setting(NamedTuple):
@@ -39,8 +42,9 @@ class SettingDifference(NamedTuple):
 
     @property
     def values(self) -> tuple[str, str]:
-        """As they are shown."""
-        return _shown(self.a), _shown(self.b)
+        """As they are shown: of an order what stands elsewhere, between what is alike."""
+        shown = _shown(self.a), _shown(self.b)
+        return _reordered(*shown) if self.setting.startswith(_ORDER) else shown
 
     @property
     def said_by(self) -> str:
@@ -70,7 +74,7 @@ def differences(a: Settings, b: Settings) -> list[SettingDifference]:
         one, other = a.get(name), b.get(name)
         if _shown(one) == _shown(other) or _says_nothing(one, other):
             continue
-        if not name.startswith("order at ") or _members(one) == _members(other):
+        if not name.startswith(_ORDER) or _members(one) == _members(other):
             found.append(SettingDifference(name, one, other))
     return found
 
@@ -96,8 +100,8 @@ class _Reading:
         for name in dict.fromkeys(n for names in self._revision.points.values() for n in names):
             yield from self._plugin(name)
         for point, names in self._revision.points.items():
-            if len(names) > 1:
-                yield f"order at {point.value}", Setting(", ".join(names), "spec.plugins")
+            if len(names) > 1 and point not in _ADDED_UP:
+                yield f"{_ORDER}{point.value}", Setting(", ".join(names), "spec.plugins")
         yield from self._numbers()
         for i, extender in enumerate(self._spec.get("extenders") or ()):
             yield f"extender {i + 1}", Setting(_text(extender), "spec.extenders")
@@ -192,6 +196,17 @@ def _is_named_value(item: object) -> bool:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _reordered(a: str, b: str) -> tuple[str, str]:
+    """Two orders of the same names, without those at both ends that stand alike."""
+    one, other = a.split(", "), b.split(", ")
+    alike = [x == y for x, y in zip(one, other, strict=True)]
+    first, last = alike.index(False), len(alike) - alike[::-1].index(False)
+    before, after = "..., " * (first > 0), ", ..." * (last < len(alike))
+    texts = (", ".join(names[first:last]) for names in (one, other))
+    shown_a, shown_b = (f"{before}{text}{after}" for text in texts)
+    return shown_a, shown_b
 
 
 def _shown(setting: Setting | None) -> str:
