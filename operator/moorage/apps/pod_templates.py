@@ -8,7 +8,8 @@ here.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,7 @@ import msgspec
 
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.object_files import Document
+from moorage.apps.printing.amounts import counted
 from moorage.apps.worlds import from_files, manifests
 from moorage.core.groups.group_spec import GROUP_KINDS, AnyPodGroup
 from moorage.core.objects.meta import HasMetadata, OwnerReference
@@ -98,6 +100,35 @@ def read_workloads(
     if DAEMON_SET in others:
         warnings.append("what DaemonSets need is not asked: their pods come with their nodes")
     return Workloads(found, tuple(groups), tuple(warnings))
+
+
+def already_there(templates: Sequence[PodTemplate], pods: Iterable[Pod]) -> Iterator[str]:
+    """What is to be said of workloads some of whose pods are among these: whoever has applied them
+    would count them twice.
+    """
+    there = Counter(name for pod in pods for name in _makers(pod))
+    for name in dict.fromkeys(template.name for template in templates):
+        if number := there[name]:
+            verb, them = ("is", "it") if number == 1 else ("are", "them")
+            text = f"{counted(number, 'pod')} of {name} {verb} there already"
+            yield f"{text}: those of --pods count beside {them}"
+
+
+def _makers(pod: Pod) -> Iterator[str]:
+    """``Kind namespace/name`` of all that a pod may have been made of; of the makers of a
+    ReplicaSet and a Job its name tells, as their controllers name it.
+    """
+    meta = pod.metadata
+    yield f"Pod {meta.namespace}/{meta.name}"
+    for owner in meta.owner_references or ():
+        if not owner.controller:
+            continue
+        yield f"{owner.kind} {meta.namespace}/{owner.name}"
+        name, _, suffix = owner.name.rpartition("-")
+        if owner.kind == "ReplicaSet" and suffix == (meta.labels or {}).get("pod-template-hash"):
+            yield f"Deployment {meta.namespace}/{name}"
+        if owner.kind == "Job" and suffix.isdecimal():
+            yield f"CronJob {meta.namespace}/{name}"
 
 
 def pods_of(templates: Sequence[PodTemplate]) -> Iterator[Pod]:

@@ -117,6 +117,58 @@ def test_more_pods_than_can_be_simulated(files: Any) -> None:
         run(options)
 
 
+def test_a_pod_group_waits_in_a_line(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """How many fit and what the others lack; programs get every word."""
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g"},
+        "spec": {"minMember": 4},
+    }
+    members = [pod(f"m{i}", "3") for i in range(4)]
+    for one in members:
+        one["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
+    world = files(*NODES, group, *members)
+    assert run(SimulateOptions(world=(world,), drains=("n1",))) == 1
+    (row,) = (line for line in said(capsys) if "pod group" in line)
+    why = 'pod group "default/g": 2 of 4 waiting members fit, 4 must: Insufficient cpu'
+    assert row == f"   4  {why}  default/m0, default/m1, default/m2 and 1 more"
+    assert run(SimulateOptions(world=(world,), drains=("n1",), form="json")) == 1
+    assert "(minMember 4); this one fits" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "labels"),
+    [
+        ("Deployment", ("ReplicaSet", "w-5d8f"), {"pod-template-hash": "5d8f"}),
+        ("ReplicaSet", ("ReplicaSet", "w"), {}),
+        ("Job", ("Job", "w"), {}),
+        ("CronJob", ("Job", "w-29400001"), {}),
+        ("Pod", None, {}),
+    ],
+)
+def test_pods_that_are_there_already(
+    files: Any, kind: str, owner: Any, labels: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever applies first and asks then is told that they count beside those."""
+    there, other, template = pod("w", node="n1"), pod("other", node="n1"), pod("w")["spec"]
+    there["metadata"]["labels"] = labels
+    if owner is None:
+        del there["metadata"]["ownerReferences"]
+    else:
+        (reference,) = there["metadata"]["ownerReferences"]
+        reference.update(kind=owner[0], name=owner[1])
+    spec = {
+        "template": {"spec": template},
+        "jobTemplate": {"spec": {"template": {"spec": template}}},
+    }
+    comes = {"kind": kind, "metadata": {"name": "w"}, "spec": template if kind == "Pod" else spec}
+    more = files({"apiVersion": "apps/v1", **comes})
+    assert run(SimulateOptions(world=(files(*NODES, there, other),), pods=(more,))) == 0
+    text = f"1 pod of {kind} default/w is there already: those of --pods count beside it"
+    assert capsys.readouterr().err == f"moorage: {text}\n"
+
+
 def test_a_candidate_beside_what_decides(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
     world = files(*NODES, *(pod(f"p{i}") for i in range(4)))
     candidate = f"default-scheduler={files(PACKED)}"

@@ -12,7 +12,7 @@ from moorage.adapters.recording import Recording
 from moorage.apps.commands.output_files import told_beside, write_text
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.plugin_resolver import resolver_of
-from moorage.apps.pod_templates import Workloads, pods_of, read_workloads
+from moorage.apps.pod_templates import Workloads, already_there, pods_of, read_workloads
 from moorage.apps.printing.amounts import counted
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.progress_line import working
@@ -31,7 +31,9 @@ from moorage.apps.worlds.world import World
 from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.registry import Registry
 from moorage.core.framework.revisions import Revision
+from moorage.core.objects.pods import Pod
 from moorage.core.simulation.draining import Drain, drain_each
+from moorage.core.simulation.measures import pods_of as cluster_pods
 from moorage.core.simulation.scenarios import Scenario, place_waiting, play
 from moorage.core.simulation.world_comparisons import ALL_LOOKS, WorldComparison, compare
 from moorage.core.structures.likeness import suggest
@@ -171,7 +173,8 @@ def _scenario(
     come = read_workloads(options.pods, world.priorities) if options.pods else Workloads([])
     if (number := sum(one.replicas for one in come.templates)) > MAX_PODS:
         raise WrongUse(f"--pods: {number:,} pods are more than can be simulated ({MAX_PODS:,})")
-    for warning in come.warnings:
+    there = (one for one in cluster_pods(world.context) if isinstance(one, Pod))
+    for warning in (*come.warnings, *already_there(come.templates, there)):
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     for name in filter(None, (options.like, *options.drains)):
         if name not in (nodes := world.context.cache.nodes.row_of):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,12 @@ from moorage.core.objects.pods import Pod
 from moorage.ports.texts import printable
 
 NAMED_PODS = 3
+_OF_GROUP = re.compile(
+    r'(pod group ".+?": .+?) \(minMember \d+\).*?: 0/\d+ nodes are available: '
+    r"\d+ (.+?)(?:, \d|\.(?: |$))",
+    re.DOTALL,
+)
+"""What a member is told: core/cycle/gang_cycle."""
 _GI = 2**30
 _LARGE = 10
 """From here on decimals say nothing."""
@@ -50,7 +57,8 @@ def terminal_parts(answer: Answer) -> Iterator[RenderableType]:
     """The answer for people at a terminal."""
     yield sentence(answer.headline, Style.WELL if answer.yes else Style.REFUSED)
     for table in answer.tables:
-        found = new_table(*table.columns, numbers=table.numbers, wide=table.columns[-1])
+        wide = tuple(one for one in table.columns[1:] if one not in table.numbers)
+        found = new_table(*table.columns, numbers=table.numbers, wide=wide or table.columns[-1])
         for row in table.rows:
             found.add_row(*(sentence(cell) for cell in row))
         yield found
@@ -76,10 +84,10 @@ def amount(value: float | None, unit: str, signed: bool = False) -> str:
 
 
 def waiting_table(waiting: Sequence[tuple[Pod, str]]) -> AnswerTable:
-    """Pods that have no place, by the reason why."""
+    """Pods that have no place, by the reason why; the whole of it has ``waiting_documents``."""
     by_reason: dict[str, list[str]] = {}
     for pod, why in waiting:
-        by_reason.setdefault(printable(why), []).append(key(pod))
+        by_reason.setdefault(printable(_in_short(why)), []).append(key(pod))
     rows = [
         (str(len(pods)), why, _some(pods))
         for why, pods in sorted(by_reason.items(), key=lambda one: (-len(one[1]), one[0]))
@@ -90,6 +98,14 @@ def waiting_table(waiting: Sequence[tuple[Pod, str]]) -> AnswerTable:
 def waiting_documents(waiting: Sequence[tuple[Pod, str]]) -> list[dict[str, str]]:
     """The same for programs."""
     return [{"pod": key(pod), "reason": why} for pod, why in waiting]
+
+
+def _in_short(why: str) -> str:
+    """Of a pod group's member how many of them fit, and the first reason of the one that does not:
+    all that nodes and preemption said would be some hundred characters.
+    """
+    found = _OF_GROUP.match(why)
+    return why if found is None else f"{found[1]}: {found[2]}"
 
 
 def _some(names: Sequence[str]) -> str:
