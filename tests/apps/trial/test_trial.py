@@ -93,6 +93,17 @@ def test_a_trial_that_has_ended(tmp_path: Path, verdict: str, first: str, code: 
     assert text.splitlines()[-2 if verdict != "Passed" else -1] == "and 2 more"
 
 
+def test_pods_that_would_be_elsewhere(tmp_path: Path) -> None:
+    """The last of them, where they are asked for."""
+    moved = {"pod": "shop/cart-1", "uid": "u", "node": "n7", "triedNode": "n9"}
+    trial = {**TRIAL, "elsewhere": [moved]}
+    _, text, _ = asked(tmp_path, trial, pods=True)
+    table = [line.split() for line in text.splitlines()[-4:-1]]
+    assert table[:2] == [["ELSEWHERE", "FORMER", "NEW"], ["shop/cart-1", "n7", "n9"]]
+    assert table[2] == ["and", "24", "elsewhere", "before"]
+    assert "cart-1" not in asked(tmp_path, trial)[1]
+
+
 def test_without_a_trial(tmp_path: Path) -> None:
     """It says how to start one; there is nothing to stop."""
     code, text, _ = asked(tmp_path, None)

@@ -17,7 +17,9 @@ from moorage.apps.commands.completed_names import names_of
 
 
 @with_parameters(
-    option("--pods", bool, False, "List the pods for which only the former revision found a node."),
+    option(
+        "--pods", bool, False, "List the pods that regressed, and the last that would be elsewhere."
+    ),
     option("--stop", bool, False, "End the trial; the former revision goes on deciding."),
     output_option(),
     *CLUSTER_OPTIONS,

@@ -50,6 +50,8 @@ def trial_parts(
     yield _facts(profile, trial, now)
     if pods or verdict == "Regressed":
         yield from _regressed(trial)
+    if pods:
+        yield from _elsewhere(trial)
     name = profile["metadata"]["name"]
     if verdict == "SoFarNoWorse":
         yield sentence(f"Next: moorage trial {name} --pods   moorage trial {name} --stop")
@@ -86,9 +88,8 @@ def _facts(profile: Body, trial: Mapping[str, Any], now: datetime.datetime) -> R
         f"{trial['revision']} beside {trial['against']}{of}, {began}{ends if running else ''}",
     )
     placed_alike = trial["agreed"] - trial["refused"]
-    elsewhere = trial["decided"] - trial["agreed"] - trial["regressions"] - trial["improvements"]
     table.add_row(
-        "  same", f"{counted(placed_alike, 'pod')} on the same node; {elsewhere} elsewhere"
+        "  same", f"{counted(placed_alike, 'pod')} on the same node; {_moved(trial)} elsewhere"
     )
     table.add_row(
         "  refused",
@@ -110,6 +111,25 @@ def _regressed(trial: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield table
     if (more := trial["regressions"] - len(named)) > 0:
         yield sentence(f"and {more} more")
+
+
+def _moved(trial: Mapping[str, Any]) -> int:
+    """Pods to which both gave a node, and not the same one."""
+    alike, one_alone = trial["agreed"], trial["regressions"] + trial["improvements"]
+    return int(trial["decided"] - alike - one_alone)
+
+
+def _elsewhere(trial: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """The last of them, as the status keeps them."""
+    named = trial.get("elsewhere") or ()
+    if not named:
+        return
+    table = new_table("ELSEWHERE", "FORMER", "NEW", wide="NEW")
+    for one in named:
+        table.add_row(one["pod"], one["node"], one["triedNode"])
+    yield table
+    if (more := _moved(trial) - len(named)) > 0:
+        yield sentence(f"and {more} elsewhere before")
 
 
 def _percent(rollout: Mapping[str, Any]) -> int:
