@@ -172,6 +172,7 @@ def test_the_page_is_for_those_who_may_see_all_pods(loop: str) -> None:
         ("trial", ("schedulerprofiles",)),
         ("history", ("schedulerprofiles", "pluginconfigs")),
         ("diff", ("schedulerprofiles", "pluginconfigs")),
+        ("pod?name=shop/web&profile=batch", ("schedulerprofiles",)),
         ("queue", ()),
     ],
 )
@@ -183,7 +184,8 @@ def test_what_tells_of_profiles_is_for_those_who_may_see_them(
     async def scenario(served: Serving) -> None:
         assert (await served.good(f"/ui/api/{document}"))[0] == 200
         more = [f"list {kind}.moorage.dev" for kind in kinds]
-        want = " and ".join(["get pods", "list nodes", *more])
+        pods = "get pods in namespace shop" if document.startswith("pod") else "get pods"
+        want = " and ".join([pods, "list nodes", *more])
         assert [rights for _, _, rights in served.gate.asked] == [want]
 
     run(scenario)

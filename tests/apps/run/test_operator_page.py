@@ -153,6 +153,9 @@ async def test_its_documents() -> None:
             bound = await ask("pod", name="default/web")
             assert bound["node"] == world.node("web")
             assert set(bound["zones"]) >= {bound["node"]}
+            tried = await ask("pod", name="default/web", profile="test")
+            assert (tried["verdict"], tried["candidateFile"]) == ("WouldBePlaced", "test")
+            assert tried["answer"].startswith("Would be placed on ")
             for document, query in (
                 ("pod", {"name": "default/none"}),
                 ("timeline", {}),

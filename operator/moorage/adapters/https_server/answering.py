@@ -146,7 +146,8 @@ class EndpointHandler:
             raise Denied(404, "there is nothing here")
         query = parameters(request.query.items())
         seen = _to_see(_pod(query, "name") if path == _UI_POD else "")
-        rights = (*seen, *_MORE_RIGHTS.get(path, ()))
+        more = (_PROFILES,) if query.get("profile") else ()  # another one is tried on the pod
+        rights = (*seen, *_MORE_RIGHTS.get(path, more))
         return rights, functools.partial(self._page, path=below, query=query)
 
     async def _admitted(self, request: web.BaseRequest, page: _Page) -> web.StreamResponse:

@@ -7,11 +7,13 @@ import itertools
 from collections.abc import Mapping
 
 from moorage.api.resolution import Resolver
+from moorage.apps.exit_status import WrongUse
 from moorage.apps.explain.explanation_documents import Document, document_of, unasked
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.world import World
 from moorage.core.columns.cache import Cache
 from moorage.core.explaining.bound_pods import explain_bound
+from moorage.core.explaining.candidate_revisions import explain_candidate
 from moorage.core.explaining.pending_pods import Limits, explain_pending
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
@@ -45,6 +47,21 @@ def explain(
         found = document_of(explain_pending(world.context, pod, revision, limits))
         found["searchedSeconds"] = limits.seconds if found["changesNotTried"] else None
     return {**found, "notAsked": unasked_names, "foreign": name not in world.profiles}
+
+
+def explain_under(
+    world: World, pod: Pod, profile: str, resolver: Resolver, *, beside_loop: bool = False
+) -> Document:
+    """The same pod under another profile's revision, which is called by its schedulerName. Raises
+    WrongUse where nobody decides for that.
+    """
+    if (candidate := world.profiles.get(profile)) is None:
+        known = ", ".join(sorted(world.profiles)) or "none"
+        raise WrongUse(f"nobody decides for schedulerName {profile}; there are: {known}")
+    own = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
+    (now, a), (then, b) = (askable(one, packages=not beside_loop) for one in (own, candidate))
+    found = document_of(explain_candidate(world.context, pod, now, then))
+    return {**found, "candidateFile": profile, "notAsked": sorted({*a, *b})}
 
 
 def askable(revision: Revision, *, packages: bool) -> tuple[Revision, list[str]]:

@@ -16,7 +16,7 @@ from typing import Final
 
 from moorage.api import bodies
 from moorage.apps.explain.explanation_documents import KIND, Document
-from moorage.apps.explain.one_pod import default_revision, explain, find_pod
+from moorage.apps.explain.one_pod import default_revision, explain, explain_under, find_pod
 from moorage.apps.printing.documents import API_VERSION
 from moorage.apps.run.side_loop import Side
 from moorage.apps.worlds import deciding
@@ -40,6 +40,7 @@ class _Taken:
 
     entries: Iterator[Entry]
     pod: Pod
+    profile: str
     profiles: Mapping[str, Revision]
     holds: Mapping[str, Hold]
     seed: int
@@ -78,11 +79,13 @@ class LiveExplanations:
         found = await self.explained(name)
         return None if found is None else found.document
 
-    async def explained(self, name: str) -> Explained | None:
-        """The same, with what it is explained by."""
+    async def explained(self, name: str, profile: str = "") -> Explained | None:
+        """The same, with what it is explained by; ``profile``: the schedulerName of another one to
+        try in the place of its own. Raises WrongUse where nobody decides for that.
+        """
 
         async def take() -> _Taken | None:
-            return self._take(name)
+            return self._take(name, profile)
 
         async with self._turn:
             taken = await self._side.ask(take)
@@ -95,7 +98,7 @@ class LiveExplanations:
         """Begin nothing more; what is under way ends by itself within LIMITS."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _take(self, name: str) -> _Taken | None:
+    def _take(self, name: str, profile: str) -> _Taken | None:
         """On the main loop."""
         engine, clock = self._engine, self._engine.ports.clock
         pod = find_pod(engine.cache, name)
@@ -104,6 +107,7 @@ class LiveExplanations:
         return _Taken(
             key_frame(engine.cache, {}),
             pod,
+            profile,
             dict(engine.live),
             dict(self._holds()),
             engine.context.seed,
@@ -139,10 +143,15 @@ class LiveExplanations:
         for entry in taken.entries:
             apply_change(entry, context)
         world = World(context, taken.profiles, self._identity, taken.at, holds=taken.holds)
+        if taken.profile:
+            pod, name = taken.pod, taken.profile
+            found = explain_under(world, pod, name, self._resolver, beside_loop=True)
+        else:
+            found = explain(world, taken.pod, self._resolver, LIMITS, beside_loop=True)
         document = {
             "apiVersion": API_VERSION,
             "kind": KIND,
-            **explain(world, taken.pod, self._resolver, LIMITS, beside_loop=True),
+            **found,
             "source": f"the operator, {self._identity}",
             "at": taken.at.isoformat(timespec="milliseconds"),
             "wait": taken.wait,

@@ -25,7 +25,7 @@ from moorage.apps.ui.operator_documents import page_status, with_pods
 from moorage.apps.ui.past_questions import OF_PAST, is_of_past
 from moorage.apps.ui.pod_documents import for_page
 from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document
-from moorage.apps.ui.questions import Question
+from moorage.apps.ui.questions import Question, denied
 from moorage.apps.ui.queue_pages import page_queue, queue_of
 from moorage.apps.waiting.queue_documents import from_operator, queue_document
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame
@@ -130,9 +130,8 @@ class OperatorPage:
         return await self._past.document(question)
 
     async def _pod(self, question: Question) -> Mapping[str, Any]:
-        if question.profile:
-            raise Denied(404, "another profile is tried by moorage ui, not by the operator")
-        found = await self.explanations.explained(question.name)
+        with denied():
+            found = await self.explanations.explained(question.name, question.profile)
         if found is None:
             raise Denied(404, f"there is no pod {question.name}")
         explanation = {**found.document, "leftOut": []}

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from moorage.api.resolution import Resolver
-from moorage.apps.explain.explanation_documents import KIND, Document, document_of
+from moorage.apps.explain.explanation_documents import KIND, Document
 from moorage.apps.explain.first_lines import first_line
-from moorage.apps.explain.one_pod import default_revision, explain, find_pod
+from moorage.apps.explain.one_pod import default_revision, explain, explain_under, find_pod
 from moorage.apps.printing.documents import API_VERSION
-from moorage.apps.ui.questions import Question
+from moorage.apps.ui.questions import Question, denied
 from moorage.apps.worlds.world import World
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.explaining.candidate_revisions import explain_candidate
 from moorage.core.explaining.pending_pods import Limits
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
@@ -36,7 +35,8 @@ def pod_document(
     if pod is None:
         raise Denied(404, f"there is no pod {question.name}; from {world.origin}")
     if question.profile:
-        found = _under_another(world, pod, question.profile, resolver)
+        with denied():
+            found = explain_under(world, pod, question.profile, resolver)
     else:
         found = explain(world, pod, resolver, LIMITS)
     explanation: Document = {
@@ -66,16 +66,6 @@ def for_page(explanation: Document, pod: Pod, revision: Revision, nodes: NodeTab
         "zones": {name: _zone(name, nodes) for name in dict.fromkeys(_named(explanation)) if name},
         "history": explanation.get("history", []),
     }
-
-
-def _under_another(world: World, pod: Pod, profile: str, resolver: Resolver) -> Document:
-    candidate = world.profiles.get(profile)
-    if candidate is None:
-        known = ", ".join(sorted(world.profiles)) or "none"
-        raise Denied(404, f"nobody decides for schedulerName {profile}; there are: {known}")
-    revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
-    found = document_of(explain_candidate(world.context, pod, revision, candidate))
-    return {**found, "candidateFile": profile}
 
 
 def _owner(pod: Pod) -> str | None:
