@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,19 @@ def test_entries_of_another_version_end_the_reading(tmp_path: Path) -> None:
     recording = read_recording(tmp_path / "a.rec")
     assert list(recording)[-1][1] == PodRemoved("last")
     assert "cannot read" in str(recording.torn)
+
+
+def test_a_block_holds_no_more_than_memory_does(tmp_path: Path) -> None:
+    """However few its bytes are: whoever made the file may mean to fill it."""
+    with (tmp_path / "a.rec").open("wb") as file:
+        writer = BlockWriter(file)
+        writer.write(HEADER, 1, 5, writer.compress(HEADER, [b"{}"]))
+        body = writer.compress(KEY_FRAME, itertools.repeat(bytes(2**20), 128))
+        writer.write(KEY_FRAME, 1, 5, body)
+    assert len(body) < 2**16
+    recording = read_recording(tmp_path / "a.rec")
+    assert list(recording) == []
+    assert "bytes hold more than" in str(recording.torn)
 
 
 def test_objects_of_an_unknown_kind_are_left_out(tmp_path: Path) -> None:

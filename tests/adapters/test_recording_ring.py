@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.adapters.recording import Recorder, RecordingHeader, read_recording
 from moorage.adapters.recording.ring import PARTS, RecordingRing
+from moorage.core.columns.changes import PodRemoved
+from moorage.core.recording.wire import EntryEncoder
 
 MAX_BYTES = 800
 MAX_AGE = 1000.0
@@ -108,6 +111,25 @@ def test_a_clock_that_was_ahead_costs_no_recording(tmp_path: Path) -> None:
     names = sorted(path.name for path in tmp_path.iterdir())
     assert len(names) == PARTS
     assert all(name.startswith("20260921T1413") for name in names)
+
+
+def test_a_clock_that_is_set_back_does_not_change_the_order(tmp_path: Path) -> None:
+    """What was written later is read later, whatever its name says; a ring of files has an end."""
+    clock = [BEGIN]
+    ring, header = RecordingRing(tmp_path, 1600, MAX_AGE), RecordingHeader(replica="m")
+    recorder = Recorder(ring, header, EntryEncoder(lambda _: {}), lambda: clock[0])
+    recorder.start()
+    for number in range(4):
+        recorder.put_key_frame([PodRemoved(f"state-{number}")])
+        recorder.append(PodRemoved(f"{number}"))
+        recorder.flush()
+        while recorder.key_frame_waits:
+            pass
+        clock[0] += -60 if number == 1 else 1
+    assert recorder.close(10)
+    assert len(list(tmp_path.iterdir())) == 4
+    told = [entry.uid for _, entry in read_recording(tmp_path) if isinstance(entry, PodRemoved)]
+    assert told == ["state-0", "0", "1", "2", "3"]
 
 
 def test_what_vanished_is_an_error(tmp_path: Path) -> None:

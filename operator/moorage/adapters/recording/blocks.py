@@ -31,6 +31,14 @@ _SUM: Final = struct.Struct("<I")
 MAX_MILLISECONDS: Final = 253_402_214_400_000
 """The last day of the year 9999: later times cannot be shown."""
 _HEAD_BYTES: Final = _FACTS.size + _SUM.size
+MOST_CONTENT: Final = 2**30
+"""Bytes that a block may hold: a key frame of a million pods has as many."""
+_FREE_CONTENT, _MOST_RATIO = 2**26, 2000
+"""Less than the first is always read; of more a block has so many times what it is on disk at most:
+the most repetitive entries come to 500, what only means to fill a memory to 32,000.
+"""
+_STEP: Final = 1024
+"""Bytes that are decompressed at a time: they hold 32 MiB at most."""
 
 
 class UnreadableRecording(ValueError):
@@ -131,9 +139,24 @@ def read_contents(file: BinaryIO, heads: Iterable[BlockHead]) -> Iterator[tuple[
         if zlib.crc32(body) != head.checksum:
             raise TornRecording(head.offset, "a block's sum is wrong")
         try:
-            yield head, stream.decompress(body)
-        except zstandard.ZstdError as error:
+            content = _decompressed(stream, body)
+        except (zstandard.ZstdError, ValueError) as error:
             raise TornRecording(head.offset, f"a block cannot be decompressed: {error}") from error
+        yield head, content
+
+
+def _decompressed(stream: zstandard.ZstdDecompressionObj, body: bytes) -> bytes:
+    """What a few bytes may hold has an end, as who made them is not known. Raises ValueError and
+    ZstdError.
+    """
+    most = min(MOST_CONTENT, max(_FREE_CONTENT, _MOST_RATIO * len(body)))
+    pieces, size = list[bytes](), 0
+    for start in range(0, len(body), _STEP):
+        pieces.append(stream.decompress(body[start : start + _STEP]))
+        size += len(pieces[-1])
+        if size > most:
+            raise ValueError(f"its {len(body):,} bytes hold more than {most:,}")
+    return b"".join(pieces)
 
 
 def _check_format(line: bytes) -> None:

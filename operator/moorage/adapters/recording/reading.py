@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,8 @@ INTREE_REGISTRY: Final = build_registry(INTREE)
 
 
 class Recording:
-    """Files that were read as far as to know where their blocks are, the oldest first.
+    """Files that were read as far as to know where their blocks are, in the order in which they
+    were written.
 
     Iterating gives ``(seconds since 1970, entry)``, as often as it is wanted: first a whole state,
     then what happened after it. After a Gap comes a whole state again; other key frames are left
@@ -141,7 +142,23 @@ def read_recording(
     if not segments:
         why = f": {left_out[-1]}" if left_out else ""
         raise UnreadableRecording(f"no recording in this folder can be read{why}")
-    return Recording(tuple(segments), at, tuple(left_out))
+    return Recording(tuple(_in_order(segments)), at, tuple(left_out))
+
+
+def _in_order(segments: Sequence[Segment]) -> Iterator[Segment]:
+    """By their begin, but each right after the one that it goes on from: a clock that was set back
+    has named it as an older one.
+    """
+    following = {(one.header.replica, one.header.follows): one for one in segments}
+    begun = {(one.header.replica, one.header.begin) for one in segments}
+    first = (one for one in segments if (one.header.replica, one.header.follows) not in begun)
+    seen = set[Path]()
+    for start in (*first, *segments):  # those that are left follow each other in a ring
+        one: Segment | None = start
+        while one is not None and one.path not in seen:
+            seen.add(one.path)
+            yield one
+            one = following.get((one.header.replica, one.header.begin))
 
 
 def _place(segments: tuple[Segment, ...], at: float | None) -> int:

@@ -81,7 +81,7 @@ class RecordingRing:
 
 
 def ring_files(directory: Path) -> list[Path]:
-    """The recordings in a ring's folder, the oldest first. Raises OSError."""
+    """The recordings in a ring's folder, in the order of their names. Raises OSError."""
     return sorted(path for path in directory.iterdir() if _begin(path.name) is not None)
 
 
