@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.ports.errors import EdgeError, EvictionBlocked, Retryable
+from moorage.ports.errors import EdgeError, EvictionBlocked, Forbidden, Retryable
 from moorage.ports.http_calls import MAX_RETRY_AFTER_SECONDS, error_from_response
 
 JSON = st.recursive(
@@ -46,6 +46,14 @@ def test_a_refusal_is_an_error_of_the_edge_whatever_its_body(
 def test_a_body_that_nobody_can_read_is_quoted(body: bytes) -> None:
     """Also one that is too deep."""
     assert isinstance(error_from_response("GET /x", 503, body), Retryable)
+
+
+def test_a_message_of_several_lines_is_part_of_a_sentence() -> None:
+    """Whoever shows it shows one line, and nothing in it passes for another."""
+    body = b'{"kind": "Status", "message": "denied by x:\\n- a\\r\\n- b", "code": 403}'
+    error = error_from_response("PUT /x", 403, body)
+    assert isinstance(error, Forbidden)
+    assert error.message == "denied by x: - a - b"
 
 
 @pytest.mark.parametrize(

@@ -57,18 +57,51 @@ class LineSplitter:
             raise LineTooLong(f"a line is longer than {MAX_LINE_BYTES} bytes")
 
 
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str = ""
+    annotations: dict[str, str] | None = None
+    labels: dict[str, str] | None = None
+
+
+class _Object(msgspec.Struct):
+    """What objects of all kinds have."""
+
+    metadata: _Metadata
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+
+
 class ListAnswer(msgspec.Struct, frozen=True):
     """A list, its items as data; Go writes an empty one as null."""
 
     items: tuple[dict[str, Any], ...] | None = None
     metadata: dict[str, Any] | None = None
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for an item that is no object of Kubernetes."""
+        for i, item in enumerate(self.items or ()):
+            _check(item, f"items[{i}]: ")
+
+
+def _check(item: dict[str, Any], where: str = "") -> None:
+    try:
+        msgspec.convert(item, _Object)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{where}{error}") from error
+
 
 async def object_at(session: HttpSession, call: HttpCall) -> dict[str, Any]:
-    """The JSON object that answers. Raises EdgeError; what is none is Retryable: a proxy on the way
-    may have something else to say for a while.
+    """The object that answers. Raises EdgeError; what is none is Retryable: a proxy on the way may
+    have something else to say for a while.
     """
-    return decoded(f"{call.method} {call.path}", await session.call(call), dict[str, Any])
+    request = f"{call.method} {call.path}"
+    found = decoded(request, await session.call(call), dict[str, Any])
+    try:
+        _check(found)
+    except ValueError as error:
+        raise Retryable(f"{request}: the answer cannot be read: {error}") from error
+    return found
 
 
 async def list_at(session: HttpSession, call: HttpCall) -> ListAnswer:

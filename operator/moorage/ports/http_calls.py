@@ -82,7 +82,8 @@ def error_from_response(request: str, code: int, body: bytes, retry_after: str =
     status = _status(body)
     details = _of(dict, status.get("details"))
     reason = _of(str, status.get("reason"))[:100]
-    message = _of(str, status.get("message")) or body[:500].decode(errors="replace")
+    said = _of(str, status.get("message")) or body[:500].decode(errors="replace")
+    message = " ".join(said.splitlines())  # stands in a sentence
     text = f"{request}: {code} {reason}: {message[:500]}"
     if code == 410:
         return ResourceExpired(text)

@@ -68,7 +68,7 @@ NESTED: Final = [
     [{"name": "DB_PASSWORD", "value": "PLANTED"}, {"key": "token", "values": ["PLANTED"]}],
 ]
 POD: Final = {
-    "metadata": {"annotations": {"note": "PLANTED-annotation"}},
+    "metadata": {"name": "moorage-0", "annotations": {"note": "PLANTED-annotation"}},
     "spec": {
         "containers": [
             {

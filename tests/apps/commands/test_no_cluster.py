@@ -64,10 +64,10 @@ def _untrusted(folder: Path) -> Iterator[Path]:
         yield kubeconfig(folder / "kubeconfig", url)
 
 
-def _answering(status: int) -> Fault:
+def _answering(status: int, lists: str | dict[str, Any] | None = None) -> Fault:
     @contextlib.contextmanager
     def fault(folder: Path) -> Iterator[Path]:
-        with serving(status) as url:
+        with serving(status, lists=lists) as url:
             yield kubeconfig(folder / "kubeconfig", url)
 
     return fault
@@ -78,11 +78,22 @@ FAULTS: Final[dict[str, tuple[Fault, str]]] = {
     "no such kubeconfig": (_missing, "no such file"),
     "a broken kubeconfig": (_broken, "kubeconfig"),
     "an expired token": (_answering(401), "log in again"),
+    "a token that has just expired": (_answering(401, "who\nare you"), "log in again"),
     "an authority that is not trusted": (_untrusted, "certificate-authority"),
     "no rights": (_answering(403), "it takes"),
     "a server of web pages": (_answering(200), "is no API server"),
     "a server that knows nothing": (_answering(404), "is no API server"),
 }
+
+BUNDLED: Final = ("no rights", "a token that has just expired")
+"""After which there is something to bundle: that it is missing."""
+
+ODD: Final[dict[str, Any]] = {
+    "no metadata": {"spec": {}},
+    "a name that is a number": {"metadata": {"name": 5}},
+    "a status that is a list": {"metadata": {"name": "a"}, "status": []},
+}
+"""Items of a list, or an object, that no API server has."""
 
 
 def test_every_command_of_a_cluster_is_in_the_table() -> None:
@@ -108,10 +119,24 @@ def test_one_line_says_what_is_wrong(
         monkeypatch.setenv("KUBECONFIG", str(file))
         words = COMMANDS[command].format(folder=tmp_path)
         done = CliRunner().invoke(app, words.split())
-    if (command, fault) == ("bundle", "no rights"):  # it writes what can be had
+    if command == "bundle" and fault in BUNDLED:  # it writes what can be had
         assert done.exit_code == 0 and hint in done.stdout
         return
     assert (done.exit_code, done.stdout) == (3, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith("moorage: ")
     assert hint in line
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("command", ["diff", "history", "queue", "rollback", "status", "trial"])
+def test_odd_objects_are_named(
+    command: str, odd: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer like any other that cannot be read."""
+    with serving(200, lists={"items": [ODD[odd]], **ODD[odd]}) as url:
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "kubeconfig", url)))
+        done = CliRunner().invoke(app, COMMANDS[command].split())
+    assert (done.exit_code, done.stdout) == (3, "")
+    (line,) = done.stderr.splitlines()
+    assert "the answer cannot be read: " in line

@@ -15,7 +15,10 @@ HTML: Final = b"<html><body>It works!</body></html>"
 
 
 class Refusing(http.server.BaseHTTPRequestHandler):
-    """Answers everything with the server's ``status``; 200 is a page of a web server."""
+    """Answers everything with the server's ``status``; 200 is a page of a web server. Where it has
+    ``lists``, /version is answered as an API server does, and all else with that: a body, or a
+    Status of this message.
+    """
 
     protocol_version = "HTTP/1.1"
 
@@ -24,6 +27,13 @@ class Refusing(http.server.BaseHTTPRequestHandler):
         reason = {401: "Unauthorized", 403: "Forbidden"}.get(status, "")
         told = {"kind": "Status", "code": status, "reason": reason, "message": reason}
         body = HTML if status == 200 else json.dumps(told).encode()
+        lists: str | dict[str, Any] | None = self.server.lists  # type: ignore[attr-defined]
+        if lists is not None and self.path == "/version":
+            status, body = 200, b'{"gitVersion": "v1.36.1"}'
+        elif isinstance(lists, str):
+            body = json.dumps({**told, "message": lists}).encode()
+        elif lists is not None:
+            body = json.dumps(lists).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -35,16 +45,21 @@ class Refusing(http.server.BaseHTTPRequestHandler):
 
 class _Server(http.server.ThreadingHTTPServer):
     status = 200
+    lists: str | dict[str, Any] | None = None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Who does not trust us goes."""
 
 
 @contextlib.contextmanager
-def serving(status: int, tls: ssl.SSLContext | None = None) -> Iterator[str]:
+def serving(
+    status: int,
+    tls: ssl.SSLContext | None = None,
+    lists: str | dict[str, Any] | None = None,
+) -> Iterator[str]:
     """The address of such a server."""
     with _Server(("127.0.0.1", 0), Refusing) as server:
-        server.status = status
+        server.status, server.lists = status, lists
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -27,13 +27,14 @@ def a_profile(name: str, claimed_by: str = "moorage-system/moorage", **status: A
 def a_lease(holder: str = LEADER, renewed: str = "", seconds: int = 15) -> dict[str, Any]:
     """The leader's."""
     times = {"acquireTime": a_time(3600), "renewTime": renewed or a_time()}
-    return {"spec": {"holderIdentity": holder, "leaseDurationSeconds": seconds, **times}}
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": seconds, **times}
+    return {"metadata": {"name": "moorage"}, "spec": spec}
 
 
 def a_replica(identity: str, annotations: Mapping[str, str]) -> dict[str, Any]:
     """Its own Lease."""
     return {
-        "metadata": {"annotations": dict(annotations)},
+        "metadata": {"name": identity, "annotations": dict(annotations)},
         "spec": {"holderIdentity": identity, "renewTime": a_time()},
     }
 

@@ -31,7 +31,7 @@ class Pages:
         query = dict(urllib.parse.parse_qsl(call.path.partition("?")[2]))
         assert query["limit"] == "2"
         numbers, following = self._pages[query.get("continue", "first")]
-        items = [{"n": number} for number in numbers]
+        items = [{"n": number, "metadata": {"name": str(number)}} for number in numbers]
         return json.dumps({"metadata": {"continue": following}, "items": items}).encode()
 
 

@@ -244,7 +244,9 @@ def test_whose_leases_count(labels: dict[str, str], namespace: str, tmp_path: Pa
             script(server, a_lease(), [], [a_profile("a", "theirs/moorage")])
             theirs = LEASES.replace("moorage-system", "theirs")
             server.then(
-                "GET", "/api/v1/namespaces/theirs", answers({"metadata": {"labels": labels}})
+                "GET",
+                "/api/v1/namespaces/theirs",
+                answers({"metadata": {"name": "theirs", "labels": labels}}),
             )
             server.then("GET", theirs, answers({"items": []}))
             server.then("GET", f"{theirs}/moorage", answers(a_lease("evil_1")))

@@ -11,7 +11,7 @@ from moorage.apps.reach.operator_choice import NOBODY, OperatorChoice
 from moorage.apps.reach.operators import ReachedOperator, named, reached
 from moorage.apps.reach.surroundings import NotInstalled, surroundings
 from moorage.apps.worlds.cluster_choice import ClusterChoice
-from moorage.apps.worlds.reaching import connected
+from moorage.apps.worlds.reaching import connected, with_right
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 
 PATH: Final = "/explain"
@@ -61,8 +61,8 @@ async def _ask_named(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -
         except NotFound as error:
             raise WrongUse(f"{server}: {error.message.strip()}") from error
         except Forbidden as error:
-            text = f"{server} refuses: {error.message.strip()}; it takes get pods and list nodes"
-            raise NoAnswer(text) from error
+            why = with_right(error, "get pods and list nodes")
+            raise NoAnswer(f"{server} refuses: {why}") from error
         except EdgeError as error:
             raise NoAnswer(f"no answer from {server}: {error}; is its port forwarded?") from error
 

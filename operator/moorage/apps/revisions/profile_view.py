@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kubefacts import names
+from moorage.adapters.answers import list_at, object_at
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import CONFIGS_PATH, PROFILES_PATH
@@ -134,18 +134,27 @@ def unknown_profile(name: str, known: Sequence[str]) -> WrongUse:
 async def read(connection: Connection, path: str) -> dict[str, Any] | None:
     """The object, None where it is not there. Raises NoAnswer."""
     try:
-        return _object(await connection.session.call(HttpCall("GET", path)))
+        return await object_at(connection.session, HttpCall("GET", path))
     except NotFound:
         return None
     except EdgeError as error:
-        why = with_right(error, "get schedulerprofiles, list pluginconfigs and controllerrevisions")
-        raise NoAnswer(f"{why}; looked at {connection.name}") from error
+        raise _unanswered(connection, error) from error
 
 
 async def items(connection: Connection, path: str, query: str = "") -> Sequence[dict[str, Any]]:
     """The items of a list, none where there is no such list. Raises NoAnswer."""
-    found = await read(connection, f"{path}?{query}")
-    return (found or {}).get("items") or ()
+    try:
+        found = await list_at(connection.session, HttpCall("GET", f"{path}?{query}"))
+    except NotFound:
+        return ()
+    except EdgeError as error:
+        raise _unanswered(connection, error) from error
+    return found.items or ()
+
+
+def _unanswered(connection: Connection, error: EdgeError) -> NoAnswer:
+    why = with_right(error, "get schedulerprofiles, list pluginconfigs and controllerrevisions")
+    return NoAnswer(f"{why}; looked at {connection.name}")
 
 
 async def _stored(connection: Connection, profile: Body, home: str) -> tuple[KeptRevision, ...]:
@@ -166,13 +175,3 @@ def _revision(item: Mapping[str, Any]) -> KeptRevision:
     return KeptRevision(
         str(data.get("revision", "")), int(item.get("revision", 0)), created, by, said, at
     )
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(body)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise NoAnswer("the answer is no JSON object: is this an API server?")
-    return found

@@ -20,7 +20,7 @@ from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.revisions.profile_view import ProfileView, Said, read
 from moorage.apps.revisions.rollback import NotReached
-from moorage.apps.worlds.reaching import Connection
+from moorage.apps.worlds.reaching import Connection, with_right
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, Invalid, NotFound
 from moorage.ports.http_calls import MERGE_PATCH, HttpCall
 
@@ -93,7 +93,7 @@ async def _write(connection: Connection, call: HttpCall) -> int:
     except (Conflict, NotFound) as error:
         raise NotReached("it was changed meanwhile; look again, and try again") from error
     except Forbidden as error:
-        raise NoAnswer(f"no right to write it: {error.message}") from error
+        raise NoAnswer(with_right(error, "update schedulerprofiles")) from error
     except Invalid as error:
         raise NotReached(f"the API server refuses it: {error.message}") from error
     except (EdgeError, ValueError) as error:

@@ -16,6 +16,7 @@ from typing import Any, Final, TextIO
 
 from rich.console import RenderableType
 
+from moorage.adapters.answers import object_at
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import PROFILES_PATH
@@ -106,15 +107,10 @@ def _path(name: str, manager: str = "") -> str:
 async def _call(connection: Connection, call: HttpCall, name: str) -> Body:
     """Raises NoAnswer, and WrongUse where there is no such profile."""
     try:
-        answer = json.loads(await connection.session.call(call))
+        return await object_at(connection.session, call)
     except NotFound as error:
         known = [one["metadata"]["name"] for one in await items(connection, PROFILES_PATH)]
         raise unknown_profile(name, known) from error
     except EdgeError as error:
         why = with_right(error, f"{call.method.lower()} schedulerprofiles")
         raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: {why}") from error
-    except ValueError as error:
-        raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: {error}") from error
-    if not isinstance(answer, dict):
-        raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: the answer is no object")
-    return answer

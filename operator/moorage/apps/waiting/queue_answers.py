@@ -27,7 +27,7 @@ from moorage.apps.waiting.queue_documents import (
     queue_document,
 )
 from moorage.apps.waiting.queue_texts import queue_parts
-from moorage.apps.worlds.reaching import Connection, connected
+from moorage.apps.worlds.reaching import Connection, connected, with_right
 from moorage.core.structures.likeness import suggest
 from moorage.ports.errors import EdgeError
 
@@ -103,7 +103,8 @@ async def _pending(connection: Connection) -> list[Mapping[str, Any]]:
     try:
         return [one async for one in each_item(connection.session, "/api/v1/pods", query)]
     except EdgeError as error:
-        raise NoAnswer(f"pods could not be listed: {error}; try again") from error
+        why = with_right(error, "list pods")
+        raise NoAnswer(f"pods could not be listed: {why}; try again") from error
 
 
 def _print(queue: Document, options: LookingOptions, out: TextIO) -> ExitStatus:

@@ -28,7 +28,7 @@ from moorage.apps.worlds import deciding, manifests
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
-from moorage.apps.worlds.reaching import Connection, connected, with_right
+from moorage.apps.worlds.reaching import Connection, connected, is_unknown, with_right
 from moorage.apps.worlds.world import ProgressListener, World, empty_context, unheard
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
@@ -135,7 +135,7 @@ async def _probe(connection: Connection, what: ListWatch[Any], unlisted: Unliste
         if what.resource == "nodes":
             unlisted.nodes = _remaining(answer) + 1
     except (Forbidden, NotFound) as error:
-        if what.resource in NEEDED:
+        if what.resource in NEEDED or is_unknown(error):
             why = with_right(error, f"list and watch {what.resource}")
             text = f"{what.resource} cannot be listed at {connection.name}: {why}"
             raise NoAnswer(text) from error
@@ -151,11 +151,11 @@ async def _priority_classes(connection: Connection, unlisted: Unlisted) -> list[
         found = await list_at(connection.session, HttpCall("GET", PRIORITY_CLASSES))
     except NotFound:
         return []
-    except Forbidden:
+    except EdgeError as error:
+        if not isinstance(error, Forbidden) or is_unknown(error):
+            raise _unanswered("priorityclasses", error) from error
         unlisted.forbidden.append("priorityclasses")
         return []
-    except EdgeError as error:
-        raise _unanswered("priorityclasses", error) from error
     return [{**one, "kind": "PriorityClass"} for one in found.items or ()]
 
 
@@ -205,6 +205,8 @@ async def _list(feed: Reflector[Any]) -> None:
 
 
 def _unanswered(resource: str, error: EdgeError) -> NoAnswer:
+    if isinstance(error, Forbidden):
+        return NoAnswer(f"{resource} could not be listed: {with_right(error, f'list {resource}')}")
     return NoAnswer(f"{resource} could not be listed: {error}; try again")
 
 

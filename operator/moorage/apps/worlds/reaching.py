@@ -83,9 +83,16 @@ def _in_context(choice: ClusterChoice) -> str:
 
 
 def with_right(error: EdgeError, right: str) -> str:
-    """What went wrong, and where a right is missing, which."""
+    """What went wrong, and where a right is missing, which; who is not known lacks none."""
     text = str(error).strip()
+    if is_unknown(error):
+        return f"{text}; the API server does not know us: log in again"
     return f"{text}; it takes {right}" if isinstance(error, Forbidden) else text
+
+
+def is_unknown(error: EdgeError) -> bool:
+    """Whether the API server asks who we are."""
+    return isinstance(error, Forbidden) and error.status == UNAUTHORIZED
 
 
 async def _version(session: KubeSession, name: str) -> str:
@@ -94,7 +101,7 @@ async def _version(session: KubeSession, name: str) -> str:
         answer = await session.call(HttpCall("GET", "/version", timeout=ANSWER_SECONDS))
         return str(json.loads(answer).get("gitVersion", ""))
     except Forbidden as error:
-        if error.status == UNAUTHORIZED:
+        if is_unknown(error):
             text = f"{name} does not know us: {error.message}; log in again. {_OTHERS}"
             raise NoAnswer(text) from error
         return ""  # who may list pods need not be allowed to ask for this
