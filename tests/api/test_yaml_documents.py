@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +28,34 @@ def test_documents_are_read_in_order_and_empty_ones_left_out() -> None:
 def test_dates_stay_text() -> None:
     """A label may look like a date."""
     assert load_all("a: 2026-01-31") == [{"a": "2026-01-31"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{<<: *b, k: own}", {"k": "own", "l": "base"}),
+        ("{k: own, <<: *b}", {"k": "base", "l": "base"}),
+        ("{<<: [*b, {k: other, m: other}]}", {"k": "base", "l": "base", "m": "other"}),
+        ("{<<: *b, <<: {k: other}}", {"k": "other", "l": "base"}),
+        ("{<<: *b, deeper: {<<: *b, k: own}}", {"deeper": {"k": "own", "l": "base"}}),
+    ],
+)
+def test_merges_are_read_as_kubectl_reads_them(text: str, found: dict[str, Any]) -> None:
+    """Seen of kubectl 1.36: whatever stands last counts, of several in one merge the first."""
+    (document,) = load_all(f"base: &b {{k: base, l: base}}\nmerged: {text}\n")
+    assert document["base"] == {"k": "base", "l": "base"}
+    assert {**document["merged"], **found} == document["merged"]
+
+
+def test_merges_of_merges() -> None:
+    """Are few keys, however many they look."""
+    levels = "".join(
+        f"a{i + 1}: &a{i + 1} {{<<: [{', '.join([f'*a{i}'] * 20)}]}}\n" for i in range(20)
+    )
+    (document,) = load_all(f"a0: &a0 {{k: 1}}\n{levels}")
+    assert document["a20"] == {"k": 1}
+    with pytest.raises(DocumentError, match="the key 'k' comes twice"):
+        load_all("b: &b {k: 1, k: 2}\nc: {<<: *b}")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """YAML in and out. The only module of api that knows the format.
 
 Reading is stricter than PyYAML: a key that comes twice is an error, not the last one's win; keys
-are strings; dates stay text.
+are strings; dates stay text. A merge (<<) stands for its keys at its place, as kubectl has it: what
+is written after it counts, and what it brings counts instead of what is written before it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,27 @@ MAX_VALUES = 100_000
 """Of a document, its aliases written out; one of a longer text may have as many as characters."""
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+
+
 class _Loader(yaml.SafeLoader):
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
         self.repeated: list[yaml.YAMLError] = []
+        self.written: dict[int, list[yaml.Node]] = {}
+        """By the id of a mapping's node: the keys that stand in it, without those of merges."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        keys = [key for key, _ in node.value if key.tag != _MERGE]
+        self.written.setdefault(id(node), keys)
+        last: dict[object, tuple[yaml.Node, yaml.Node]] = {}  # merges of merges are many
+        for pair in node.value:
+            part = yaml.MappingNode(node.tag, [pair], node.start_mark, node.end_mark)
+            super().flatten_mapping(part)
+            for key, value in part.value:
+                is_text = isinstance(key, yaml.ScalarNode)
+                last[(key.tag, key.value) if is_text else id(key)] = key, value
+        node.value = [*last.values()]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         self.flatten_mapping(node)
@@ -31,17 +49,17 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is not a string: quote it", key_node.start_mark
-                )
+                raise _fault(f"the key {key!r} is not a string: quote it", key_node)
+        for key_node in self.written[id(node)]:
+            key = self.construct_object(key_node, deep=True)
             if key in seen:
-                self.repeated.append(
-                    yaml.constructor.ConstructorError(
-                        None, None, f"the key {key!r} comes twice", key_node.start_mark
-                    )
-                )
+                self.repeated.append(_fault(f"the key {key!r} comes twice", key_node))
             seen.add(key)
         return super().construct_mapping(node, deep)
+
+
+def _fault(text: str, node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, text, node.start_mark)
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -98,6 +116,7 @@ def _documents(text: str) -> Iterator[LoadedDocument]:
         document = loader.get_data()
         _check_size(document, max(MAX_VALUES, len(text)))
         repeated, loader.repeated = tuple(map(_where, loader.repeated)), []
+        loader.written.clear()
         if document is not None:
             yield LoadedDocument(document, repeated)
 
