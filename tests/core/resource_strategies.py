@@ -75,6 +75,7 @@ pod_statuses = st.fixed_dictionaries(
         "containerStatuses": mostly(
             None, st.lists(statuses, max_size=2, unique_by=lambda one: str(one["name"]))
         ),
+        "initContainerStatuses": mostly(None, st.lists(statuses, max_size=1)),
         "resources": mostly(None, st.fixed_dictionaries({"requests": requests})),
         "allocatedResources": mostly(None, requests),
         "conditions": mostly(

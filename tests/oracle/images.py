@@ -44,5 +44,5 @@ def score(pod: Pod, node: Node, nodes: list[Node]) -> int:
             holders = [other for other in nodes if image in names(other)]
             first = min(holders, key=lambda other: other.metadata.name)
             total += int(names(first)[image] * (len(holders) / len(nodes)))
-    low, high = 23 * MIB, 1000 * MIB * len(containers)
+    low, high = 23 * MIB, 1000 * MIB * len(images)
     return 100 * (min(max(total, low), high) - low) // (high - low)

@@ -59,15 +59,19 @@ def infeasible(pod: Pod) -> bool:
     return pending[:1] == ["Infeasible"]
 
 
-def container_asks(pod: Pod, container: Container, *, status: bool, defaults: bool) -> Sums:
-    """What a container counts for."""
-    asked = amounts(container.resources.requests if container.resources else None)
+def container_asks(pod: Pod, container: Container, what: str, *, defaults: bool) -> Sums:
+    """What a container counts for: "asked", "allocated" or "actuated"."""
+    lists = [container.resources.requests if container.resources else None]
+    if what != "asked" and infeasible(pod):
+        lists = []
     everyone = (*(pod.status.container_statuses or ()), *(pod.status.init_container_statuses or ()))
-    for given in everyone if status else ():
-        if given.name == container.name and given.resources is not None:
-            lists = [amounts(given.resources.requests), amounts(given.allocated_resources)]
-            asked = largest(lists if infeasible(pod) else [asked, *lists])
-    return {**DEFAULTS, **asked} if defaults else asked
+    for given in [one for one in everyone if one.name == container.name][:1]:
+        if what != "asked":
+            lists.insert(0, given.allocated_resources)
+        if what == "actuated" and given.resources is not None:
+            lists.insert(0, given.resources.requests)
+    found = amounts(next((one for one in lists if one is not None), None))
+    return {**DEFAULTS, **found} if defaults else found
 
 
 def largest(lists: Iterable[Sums]) -> Sums:
@@ -89,42 +93,53 @@ def added(lists: Iterable[Sums]) -> Sums:
 def asks(
     pod: Pod, *, status: bool = False, pod_level: bool = True, defaults: bool = False
 ) -> dict[str, int]:
-    """What a pod counts for: the most that runs at any moment of its life."""
+    """What a pod counts for: by what is asked for, or the most of that and of what it has."""
+    totals = [_at_most(pod, "asked", defaults=defaults)]
+    said = pod.status
+    running = said.resources.requests if said.resources else None
+    if status:
+        if infeasible(pod):
+            totals = []
+        if said.allocated_resources is not None and running is not None:
+            totals += [amounts(said.allocated_resources), amounts(running)]
+        else:
+            totals += [_at_most(pod, what, defaults=defaults) for what in ("allocated", "actuated")]
+    total = largest(totals)
+    level = amounts(pod.spec.resources.requests if pod.spec.resources and pod_level else None)
+    if any(map(_for_pods, level)) and status and said.resources is not None:
+        given = [amounts(running), amounts(said.allocated_resources)]
+        level = largest(given if infeasible(pod) else [level, *given])
+    elif not any(map(_for_pods, level)):
+        level = {}
+    total |= {name: value for name, value in level.items() if _for_pods(name)}
+    total = added([total, amounts(pod.spec.overhead)])
+    return {name: whole(name, value) for name, value in total.items()}
+
+
+def _for_pods(name: str) -> bool:
+    return name in DEFAULTS or name.startswith("hugepages-")
+
+
+def _at_most(pod: Pod, what: str, *, defaults: bool) -> Sums:
+    """The most that runs at any moment of its life."""
     running = [
-        container_asks(pod, one, status=status, defaults=defaults)
-        for one in pod.spec.containers or ()
+        container_asks(pod, one, what, defaults=defaults) for one in pod.spec.containers or ()
     ]
     moments: list[Sums] = []
     sidecars: list[Sums] = []
     for container in pod.spec.init_containers or ():
-        sidecar = container.restart_policy == "Always"
-        one = container_asks(pod, container, status=status and sidecar, defaults=defaults)
+        one = container_asks(pod, container, what, defaults=defaults)
         moments.append(added([*sidecars, one]))
-        if sidecar:
+        if container.restart_policy == "Always":
             sidecars.append(one)
-    total = largest([added([*running, *sidecars]), *moments])
-    level = amounts(pod.spec.resources.requests if pod.spec.resources and pod_level else None)
-    level = {
-        name: value
-        for name, value in level.items()
-        if name in DEFAULTS or name.startswith("hugepages-")
-    }
-    if level and status and pod.status.resources is not None:
-        given = [amounts(pod.status.resources.requests), amounts(pod.status.allocated_resources)]
-        now = largest(given if infeasible(pod) else [level, *given])
-        level = {name: now.get(name, Fraction(0)) for name in level}
-    total = added([{**total, **level}, amounts(pod.spec.overhead)])
-    return {name: whole(name, value) for name, value in total.items()}
+    return largest([added([*running, *sidecars]), *moments])
 
 
 def asks_with_defaults(pod: Pod) -> dict[str, int]:
     """What a pod on a node counts for in scores."""
     plain = asks(pod, status=True)
     full = asks(pod, status=True, defaults=True)
-    has_level = any(
-        name in DEFAULTS or name.startswith("hugepages-")
-        for name in (pod.spec.resources.requests or {} if pod.spec.resources else {})
-    )
+    has_level = any(map(_for_pods, pod.spec.resources.requests or {} if pod.spec.resources else {}))
     # then only what nobody named gets a default, which is what all containers together then make of
     # it
     if has_level:

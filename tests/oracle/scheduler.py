@@ -68,16 +68,15 @@ class Decision:
 def schedule(pod: Pod, cluster: Cluster, profile: Profile) -> Decision:
     """All that is decided about a pod."""
     decision = Decision()
-    names = affinity.named(pod) if "NodeAffinity" in profile.filters else None
-    for node in cluster.nodes if names != set() else ():
+    narrowings = _narrowings(pod, profile)
+    hopeless = _pre_filter_message(narrowings)
+    for node in cluster.nodes if not hopeless else ():
         name = node.metadata.name
         decision.refusals[name] = refusals_of(pod, node, cluster, profile)
         first = first_refusal(pod, node, cluster, profile)
-        if names is not None and name not in names:
-            decision.blame[name] = (
-                "",
-                Refusal(("node(s) didn't satisfy plugin(s) [NodeAffinity]",), True),
-            )
+        if any(name not in names for names in narrowings.values()):
+            text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowings))}]"
+            decision.blame[name] = ("", Refusal((text,), True))
         elif first is not None:
             decision.blame[name] = first
         else:
@@ -88,11 +87,33 @@ def schedule(pod: Pod, cluster: Cluster, profile: Profile) -> Decision:
     if decision.feasible:
         _rank(decision, pod, cluster, profile)
         return decision
-    said = _fit_error(decision) if names != set() else "pod affinity terms conflict"
+    said = hopeless or _fit_error(decision)
     decision.message = f"0/{len(cluster.nodes)} nodes are available: {said}."
     if "DefaultPreemption" in profile.args:
         decision.preemption = _preempt(decision, pod, cluster, profile)
     return decision
+
+
+def _narrowings(pod: Pod, profile: Profile) -> dict[str, set[str]]:
+    """By plugin, the names of the only nodes that can fit."""
+    found = {
+        "NodeName": {pod.spec.node_name} if pod.spec.node_name else None,
+        "NodeAffinity": affinity.named(pod),
+    }
+    return {
+        plugin: names
+        for plugin, names in found.items()
+        if plugin in profile.filters and names is not None
+    }
+
+
+def _pre_filter_message(narrowings: dict[str, set[str]]) -> str:
+    """Why no node can fit, whatever nodes there are; empty where one may."""
+    if narrowings.get("NodeAffinity") == set():
+        return "pod affinity terms conflict"
+    if narrowings and not set.intersection(*narrowings.values()):
+        return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowings))}] simultaneously"
+    return ""
 
 
 def _preempt(decision: Decision, pod: Pod, cluster: Cluster, profile: Profile) -> Preemption:

@@ -7,28 +7,20 @@ from typing import Any
 from moorage.apps.convert.effective import effective
 from moorage.apps.convert.loading import ConfigurationRefused, read
 from moorage.core.framework.arguments import FieldErrorType, Violation
-from moorage.core.framework.registry import PluginSpec, Registry
-from moorage.core.plugins.volume_binding import plugin as volume_binding
 from tests.vectors.files import Case
 from tests.vectors.profiles import RESOLVER
-
-REGISTRY: Registry = {
-    volume_binding.NAME: PluginSpec(volume_binding.NAME, None, volume_binding.VolumeBindingArgs),
-    **RESOLVER.registry,
-}
-"""Ours, and the arguments of a plugin that may not be in it yet."""
 
 
 def configuration(case: Case) -> dict[str, Any]:
     """The verdict with what belongs to it; messages for people are not compared."""
     try:
-        loaded = read(case["config"], REGISTRY)
+        loaded = read(case["config"], RESOLVER.registry)
     except ConfigurationRefused as refused:
         if refused.stage != "invalid":
             return {"verdict": refused.stage}
         errors = [_error(violation) for violation in refused.violations]
         return {"verdict": "invalid", "errors": sorted(errors, key=_as_go_prints)}
-    return {"verdict": "valid", "effective": effective(loaded, REGISTRY)}
+    return {"verdict": "valid", "effective": effective(loaded, RESOLVER.registry)}
 
 
 def _error(violation: Violation) -> dict[str, str]:

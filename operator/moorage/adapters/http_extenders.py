@@ -4,7 +4,7 @@ Bodies are those of kube-scheduler's extender API v1: keys are written as Go nam
 whatever case, as older extenders write them. Certificates come from Secrets in our own namespace.
 Only the URL of the profile is ever called: redirects are answers like any other that is not 200,
 and the environment's proxies are not used.
-Source: kube-scheduler HTTPExtender (v1.36), in words of our own.
+Source: kube-scheduler HTTPExtender (v1.37), in words of our own.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a plugin twice": (
         with_plugins(multiPoint=enabled("NodeName", "NodeName")),
         "buildError",
-        "profiles[0].plugins.filter.enabled: 'NodeName': is enabled twice",
+        "profiles[0].plugins.preFilter.enabled: 'NodeName': is enabled twice",
     ),
     "nobody to bind": (
         with_plugins(bind={"disabled": [{"name": "*"}]}),

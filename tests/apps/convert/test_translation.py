@@ -272,8 +272,8 @@ LEFT_OUT: dict[str, tuple[dict[str, Any], str]] = {
     "placements": (
         {"plugins": {"placementScore": {"enabled": [{"name": "NodeResourcesFit"}]}}},
         (
-            "profiles[0].plugins.placementScore: has no equivalent: no plugin chooses where "
-            "a group of pods goes; its members are placed one after another, all or none "
+            "profiles[0].plugins.placementScore: has no equivalent: no plugin looks at a group "
+            "of pods as one; its members are placed one after another, all or none "
             "(docs/gangs.md)"
         ),
     ),

@@ -32,12 +32,15 @@ def revision(preset: str, **plugins: EnabledPlugins) -> Revision:
 
 
 def test_default_order_and_weights() -> None:
-    """As in kube-scheduler 1.36."""
+    """As in kube-scheduler 1.37."""
     default = revision("Default")
     assert {point: names for point, names in default.points.items() if names} == {
         ExtensionPoint.PRE_ENQUEUE: ("SchedulingGates", "DynamicResources"),
         ExtensionPoint.QUEUE_SORT: ("PrioritySort",),
         ExtensionPoint.PRE_FILTER: (
+            "NodeName",
+            "NodeUnschedulable",
+            "TaintToleration",
             "NodeAffinity",
             "NodePorts",
             "NodeResourcesFit",
@@ -51,8 +54,8 @@ def test_default_order_and_weights() -> None:
             "NodeDeclaredFeatures",
         ),
         ExtensionPoint.FILTER: (
-            "NodeUnschedulable",
             "NodeName",
+            "NodeUnschedulable",
             "TaintToleration",
             "NodeAffinity",
             "NodePorts",
@@ -156,6 +159,18 @@ def test_scores_can_be_added_to_no_scoring() -> None:
     made = revision("NoScoring", score=EnabledPlugins((PluginRef("NodeResourcesFit", 4),)))
     assert made.weights == {"NodeResourcesFit": 4}
     assert "NodeResourcesFit" in made.points[ExtensionPoint.PRE_SCORE]
+
+
+STANDALONE = ("NodeName", "NodeUnschedulable", "TaintToleration")
+
+
+def test_filters_that_prepare_nothing_stand_alone() -> None:
+    """Their preFilter may be left out, where the others' may not."""
+    made = revision("Default", preFilter=EnabledPlugins(disabled=STANDALONE))
+    assert made.points[ExtensionPoint.FILTER][:3] == STANDALONE
+    assert not {*STANDALONE} & {*made.points[ExtensionPoint.PRE_FILTER]}
+    with pytest.raises(ProfileErrors, match=r"NodePorts.*enable both or neither"):
+        revision("Default", preFilter=EnabledPlugins(disabled=("NodePorts",)))
 
 
 def test_every_decider_is_a_plugin() -> None:

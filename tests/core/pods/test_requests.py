@@ -66,7 +66,8 @@ def test_requests_agree_with_the_naive_ones(pod: Pod) -> None:
     requests = pod_requests(pod)
     want, full = naive.asks(pod, status=True), naive.asks_with_defaults(pod)
     assert (requests.cpu, requests.memory) == (want.pop("cpu", 0), want.pop("memory", 0))
-    assert (requests.nonzero_cpu, requests.nonzero_memory) == (full["cpu"], full["memory"])
+    nonzero = full.get("cpu", 0), full.get("memory", 0)
+    assert (requests.nonzero_cpu, requests.nonzero_memory) == nonzero
     assert requests.others == tuple(sorted(want.items()))
 
 
@@ -150,17 +151,39 @@ def test_a_resize_counts_twice_until_it_is_done() -> None:
     assert pod_amounts(pod_of(spec, refused), FIT) == {"cpu": 4000}
 
 
-def test_what_an_init_container_was_given_counts_for_sidecars_only() -> None:
-    """The others have ended by the time anybody could resize them."""
-    status = {"initContainerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "5"}}}]}
-    container = asking(cpu="1")
-    assert pod_requests(pod_of({"initContainers": [container]}, status)).cpu == 1000
-    assert (
-        pod_requests(
-            pod_of({"initContainers": [{**container, "restartPolicy": "Always"}]}, status)
-        ).cpu
-        == 5000
-    )
+def test_totals_are_compared_and_not_containers() -> None:
+    """What one container asks for more and another runs with more do not add up; what an init
+    container was given counts too.
+    """
+    status = {
+        "containerStatuses": [
+            {"name": "a", "resources": {"requests": {"cpu": "1"}}},
+            {"name": "b", "resources": {"requests": {"cpu": "3"}}},
+        ],
+        "initContainerStatuses": [{"name": "i", "allocatedResources": {"memory": "5"}}],
+    }
+    spec = {
+        "containers": [{**asking(cpu="3"), "name": "a"}, {**asking(cpu="1"), "name": "b"}],
+        "initContainers": [{**asking(memory="1"), "name": "i"}],
+    }
+    assert pod_amounts(pod_of(spec, status), USED) == {"cpu": 4000, "memory": 5}
+
+
+def test_what_the_kubelet_says_of_the_pod_goes_before_what_it_says_of_containers() -> None:
+    """Also where the pod itself asks for nothing; where it does, for each resource of its own."""
+    pod_wide = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
+    status = {**pod_wide, "containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "9"}}]}
+    spec = {"containers": [asking(cpu="1")]}
+    assert pod_amounts(pod_of(spec, status), USED) == {"cpu": 3000}
+    both = {**spec, "resources": {"requests": {"memory": "1"}}}
+    assert pod_amounts(pod_of(both, status), USED) == {"cpu": 3000, "memory": 1}
+
+
+def test_a_pod_of_an_infeasible_resize_has_only_what_it_was_given() -> None:
+    """Nothing, where nobody says; then each container counts with the defaults."""
+    status = {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}
+    requests = pod_requests(pod_of({"containers": [asking(cpu="4")]}, status))
+    assert (requests.cpu, requests.nonzero_cpu) == (0, 100)
 
 
 def test_defaults_are_per_container_and_spare_an_explicit_zero() -> None:

@@ -15,8 +15,8 @@ from moorage.apps.convert.kube_configuration import (
 )
 from moorage.apps.convert.kube_plugins import (
     DEFAULTS,
+    GROUP_POINTS,
     KUBE_PLUGINS,
-    PLACEMENT_POINTS,
     POINTS,
     WEIGHTED,
 )
@@ -47,7 +47,7 @@ def assemble(path: str, profile: KubeSchedulerProfile) -> AssembledProfile:
     multi = revisions.merged(DEFAULTS, core_set(plugins.multi_point))
     faults = list(_unknown(f"{path}.plugins.multiPoint", multi))
     points: dict[str, tuple[PluginRef, ...]] = {}
-    for point in (*POINTS, *PLACEMENT_POINTS):
+    for point in (*POINTS, *GROUP_POINTS):
         at, here = f"{path}.plugins.{point}", core_set(plugins.at(point))
         everywhere = [ref.name for ref in multi if _takes_part(ref.name, point)]
         weights = _weights(point, (*here.enabled, *multi))

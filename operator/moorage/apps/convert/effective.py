@@ -20,6 +20,7 @@ from moorage.apps.convert.kube_plugins import OURS
 from moorage.apps.convert.loading import LoadedConfiguration, LoadedProfile
 from moorage.core.framework.registry import Registry
 from moorage.core.plugins.node_resources.resource_allocation import CPU_AND_MEMORY
+from moorage.core.plugins.volume_binding import plugin as volume_binding
 
 _DEFAULT_RESOURCES = [{"name": spec.name, "weight": spec.weight} for spec in CPU_AND_MEMORY]
 
@@ -94,6 +95,8 @@ def _args(name: str, args: Any, ignored: list[str], registry: Registry) -> Any:
             document["ignoredResources"] = ignored
     elif name == "NodeResourcesBalancedAllocation":
         document = _with_resources(document)
+    elif name == volume_binding.NAME and not document.get("shape"):
+        document["shape"] = plugin_args.encode(plugin.args())["shape"]
     return {**document, "apiVersion": API_VERSION, "kind": f"{name}Args"}
 
 

@@ -71,6 +71,7 @@ class KubePlugins(_Part):
     pre_bind: KubePluginSet = KubePluginSet()
     bind: KubePluginSet = KubePluginSet()
     post_bind: KubePluginSet = KubePluginSet()
+    pod_group_post_filter: KubePluginSet = KubePluginSet()
     placement_generate: KubePluginSet = KubePluginSet()
     placement_score: KubePluginSet = KubePluginSet()
 

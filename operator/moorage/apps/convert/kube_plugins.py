@@ -1,8 +1,8 @@
-"""The plugins of kube-scheduler 1.36 with its default gates: where they take part and what its
+"""The plugins of kube-scheduler 1.37 with its default gates: where they take part and what its
 default profile makes of them.
 
 This describes the other program: a plugin belongs here whether or not we have it. Source: observed
-in kube-scheduler 1.36.1.
+in kube-scheduler 1.37.2.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ POINTS = (
     "bind",
     "postBind",
 )
-PLACEMENT_POINTS = ("placementGenerate", "placementScore")
+GROUP_POST_FILTER = "podGroupPostFilter"
+GROUP_POINTS = (GROUP_POST_FILTER, "placementGenerate", "placementScore")
 """For groups of pods, which need a gate that is off."""
 WEIGHTED = ("score", "placementScore")
 
@@ -46,14 +47,15 @@ class KubePlugin(NamedTuple):
 
 
 _FILTERS = ("preFilter", "filter")
+_POST_FILTERS = ("postFilter", GROUP_POST_FILTER)
 _SCORES = ("preScore", "score")
 
 _PLUGINS = (
     KubePlugin("SchedulingGates", ("preEnqueue",)),
     KubePlugin("PrioritySort", ("queueSort",)),
-    KubePlugin("NodeUnschedulable", ("filter",)),
-    KubePlugin("NodeName", ("filter",)),
-    KubePlugin("TaintToleration", ("filter", *_SCORES), 3),
+    KubePlugin("NodeName", _FILTERS),
+    KubePlugin("NodeUnschedulable", _FILTERS),
+    KubePlugin("TaintToleration", (*_FILTERS, *_SCORES), 3),
     KubePlugin("NodeAffinity", (*_FILTERS, *_SCORES), 2),
     KubePlugin("NodePorts", _FILTERS),
     KubePlugin("NodeResourcesFit", (*_FILTERS, *_SCORES, "placementScore"), 1),
@@ -65,14 +67,17 @@ _PLUGINS = (
     KubePlugin("InterPodAffinity", (*_FILTERS, *_SCORES), 2),
     KubePlugin(
         "DynamicResources",
-        ("preEnqueue", *_FILTERS, "postFilter", "score", "reserve", "preBind"),
+        ("preEnqueue", *_FILTERS, *_POST_FILTERS, "score", "reserve", "preBind"),
         2,
     ),
-    KubePlugin("DefaultPreemption", ("preEnqueue", "postFilter")),
+    KubePlugin("DefaultPreemption", ("preEnqueue", *_POST_FILTERS)),
     KubePlugin("NodeResourcesBalancedAllocation", _SCORES, 1),
     KubePlugin("ImageLocality", ("score",), 1),
     KubePlugin("DefaultBinder", ("bind",)),
     KubePlugin("NodeDeclaredFeatures", _FILTERS),
+    # The rest is in the default profile by gates that are off: InPlacePodVerticalScaling-
+    # SchedulerPreemption, GenericWorkload, TopologyAwareWorkloadScheduling.
+    KubePlugin("DeferredPodScheduling", (*_FILTERS, "permit"), default=False),
     KubePlugin("GangScheduling", ("preEnqueue", "permit"), default=False),
     KubePlugin("TopologyPlacementGenerator", ("placementGenerate",), default=False),
     KubePlugin("PodGroupPodsCount", ("placementScore",), default=False),

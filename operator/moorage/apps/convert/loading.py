@@ -1,4 +1,4 @@
-"""Loading a KubeSchedulerConfiguration v1 as kube-scheduler 1.36 does when it starts: what it
+"""Loading a KubeSchedulerConfiguration v1 as kube-scheduler 1.37 does when it starts: what it
 refuses, or what it comes to.
 
 It goes wrong in one of three ways, the first of which hides the others: the document can't be

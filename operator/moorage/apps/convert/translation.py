@@ -24,7 +24,7 @@ from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile
 from moorage.apps.convert import global_settings
 from moorage.apps.convert.assembling import FIT
 from moorage.apps.convert.kube_configuration import DEFAULT_SCHEDULER, KubePluginSet, PluginEntry
-from moorage.apps.convert.kube_plugins import KUBE_PLUGINS, PLACEMENT_POINTS
+from moorage.apps.convert.kube_plugins import GROUP_POINTS, KUBE_PLUGINS
 from moorage.apps.convert.loading import LoadedConfiguration, LoadedProfile
 from moorage.apps.convert.remarks import ConversionRemark
 
@@ -90,10 +90,10 @@ class _Translating:
         found = {}
         for point, plugin_set in self._loaded.profile.plugins.by_point().items():
             path = f"{self._path}.plugins.{point}"
-            if point in PLACEMENT_POINTS:
+            if point in GROUP_POINTS:
                 if plugin_set.enabled:
                     text = (
-                        "has no equivalent: no plugin chooses where a group of pods goes; its "
+                        "has no equivalent: no plugin looks at a group of pods as one; its "
                         "members are placed one after another, all or none (docs/gangs.md)"
                     )
                     self._remark(path, text)

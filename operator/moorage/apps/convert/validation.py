@@ -13,7 +13,7 @@ from moorage.apps.convert.kube_configuration import (
     KubeSchedulerProfile,
     LeaderElectionConfiguration,
 )
-from moorage.apps.convert.kube_plugins import POINTS, REMOVED
+from moorage.apps.convert.kube_plugins import GROUP_POST_FILTER, POINTS, REMOVED
 from moorage.core.framework.arguments import FieldErrorType, Violation
 
 _GONE = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
@@ -82,7 +82,7 @@ def _of_profile(path: str, profile: KubeSchedulerProfile) -> Iterator[Violation]
         yield Violation(f"{path}.schedulerName", name, "Required value", kind)
     percentage = profile.percentage_of_nodes_to_score
     yield from _of_percentage(f"{path}.percentageOfNodesToScore", percentage)
-    for point in POINTS:
+    for point in (*POINTS, GROUP_POST_FILTER):
         for i, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in REMOVED:
                 yield Violation(f"{path}.plugins.{point}.enabled[{i}]", plugin.name, _GONE)

@@ -6,7 +6,7 @@ watches write. So what lives across a question are names of nodes, and whatever 
 decided by the nodes as they are then: scores are added up after the last filter has answered, and
 of the best nodes the first is taken that plugins still let through. When none of them does any
 more, the cycle begins anew.
-Source: kube-scheduler's findNodesThatPassExtenders, prioritizeNodes and callExtenders (v1.36), in
+Source: kube-scheduler's findNodesThatPassExtenders, prioritizeNodes and callExtenders (v1.37), in
 words of our own. Different on purpose: a node that an extender leaves out without a word has a
 reason all the same; of nodes that an extender was not asked about nothing is believed.
 """

@@ -3,7 +3,7 @@
 Columns make looking at all nodes cheap, so that is the default. With a percentage below 100, or
 with kube-scheduler's adaptive rule (0), the first so many feasible nodes are taken, round the
 zones, from where the last pod's search ended.
-Source: kube-scheduler's numFeasibleNodesToFind (v1.36), in words of our own.
+Source: kube-scheduler's numFeasibleNodesToFind (v1.37), in words of our own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Extenders: services outside that have a say in decisions, as a profile that asks them knows them.
 
 They are asked in the profile's order, those whose failure does not matter (``ignorable``) last.
-Source: kube-scheduler's HTTPExtender (v1.36), in words of our own.
+Source: kube-scheduler's HTTPExtender (v1.37), in words of our own.
 """
 
 from __future__ import annotations

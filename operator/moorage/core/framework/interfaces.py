@@ -37,7 +37,7 @@ between all pods of one template (same namespace, spec and status as
 labels, unless the plugin tells such pods apart by ``sign_pod``. Answers that depend on more than
 the pod and the row say so: ``depends_on``.
 
-Source: kube-scheduler framework interfaces (v1.36).
+Source: kube-scheduler framework interfaces (v1.37).
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class PluginSpec:
     argument; ``acts_at`` the extension points of its actor. ``weight`` is the score weight that
     presets give it. A plugin from outside the tree has the ``guard`` that stands around its calls.
     ``writes``: what its actor needs beyond what every profile needs; the condition Permitted names
-    what is missing of it.
+    what is missing of it. ``dispensable``: points that it prepares nothing at for its other ones.
     """
 
     name: str
@@ -70,6 +70,7 @@ class PluginSpec:
     weight: int = 1
     guard: Guard | None = None
     writes: tuple[RequiredAccess, ...] = ()
+    dispensable: frozenset[ExtensionPoint] = frozenset()
 
     @functools.cached_property
     def points(self) -> frozenset[ExtensionPoint]:

@@ -4,7 +4,7 @@ is wrong with it.
 ``resolve`` merges a profile with its preset, expands multiPoint, sets weights, makes the plugins
 and checks that the result can run. Nothing live is touched: the outcome is a new ``Revision``, or
 ``ProfileErrors`` with every fault found.
-Source: kube-scheduler's defaulting and multiPoint expansion (v1.36), in words of our own.
+Source: kube-scheduler's defaulting and multiPoint expansion (v1.37), in words of our own.
 """
 
 from __future__ import annotations
@@ -325,7 +325,8 @@ def _missing_plugins(
         yield FieldError("plugins.bind", [], "at least one bind plugin has to be enabled")
     for later, earlier in _REQUIRED_POINTS:
         for name in points[later]:
-            if earlier in registry[name].points and name not in points[earlier]:
+            needed = registry[name].points - registry[name].dispensable
+            if earlier in needed and name not in points[earlier]:
                 text = (
                     f"this plugin is enabled at {later.value}, which needs it at "
                     f"{earlier.value} too: enable both or neither"

@@ -3,7 +3,7 @@ rejection.
 
 A plugin answers with codes; text is made late, when somebody reads it. Each ``Reason`` is one row
 of docs/conditions.md.
-Source: kube-scheduler framework ``Code`` and ``Status`` (v1.36), reduced to what a columnar
+Source: kube-scheduler framework ``Code`` and ``Status`` (v1.37), reduced to what a columnar
 contract needs.
 """
 

@@ -4,7 +4,7 @@ An image that few nodes hold counts for less, so that pods of one image do not a
 was pulled first.
 Cost: nothing until images or the number of nodes change; then an addition per node that holds an
 image of the pod.
-Source: kube-scheduler ImageLocality (v1.36).
+Source: kube-scheduler ImageLocality (v1.37).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from moorage.core.objects.pods import Pod
 NAME = "ImageLocality"
 MIN_BYTES = 23 * 2**20
 """Bytes below which it is not worth looking."""
-MAX_BYTES_PER_CONTAINER = 1000 * 2**20
-"""Bytes per container beyond which more makes no difference."""
+MAX_BYTES_PER_IMAGE = 1000 * 2**20
+"""Bytes per container or image volume beyond which more makes no difference."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImageLocality:
-    """Scores 0 for 23 MiB or less of images present, 100 for 1000 MiB per container or more, linear
-    in between.
+    """Scores 0 for 23 MiB or less of images present, 100 for 1000 MiB or more per container and
+    image volume, linear in between.
     """
 
     name: ClassVar[str] = NAME
@@ -50,10 +50,10 @@ class ImageLocality:
         nodes that hold it.
         """
         nodes = snapshot.nodes
-        spec = state.spec
-        most = MAX_BYTES_PER_CONTAINER * len((spec.containers or ()) + (spec.init_containers or ()))
+        images = tuple(_images(state))
+        most = MAX_BYTES_PER_IMAGE * len(images)
         held = np.zeros(nodes.rows, np.int64)
-        for image in _images(state):
+        for image in images:
             size, holders = nodes.images.holders(image)
             if holders:
                 worth = int(size * (len(holders) / len(nodes)))

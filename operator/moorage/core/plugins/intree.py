@@ -44,6 +44,7 @@ from moorage.core.plugins.volume_binding.offers import StorageCapacities, Volume
 
 DEFAULT_BINDER = "DefaultBinder"
 
+_PRE_FILTER = frozenset({ExtensionPoint.PRE_FILTER})
 INDEXES: tuple[Callable[[Store], object], ...] = (
     DeviceLedger,
     ServiceSelectors,
@@ -55,9 +56,13 @@ INDEXES: tuple[Callable[[Store], object], ...] = (
 INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(scheduling_gates.NAME, scheduling_gates.SchedulingGates),
     PluginSpec(priority_sort.NAME, priority_sort.PrioritySort),
-    PluginSpec(node_unschedulable.NAME, node_unschedulable.NodeUnschedulable),
-    PluginSpec(node_name.NAME, node_name.NodeName),
-    PluginSpec(taint_toleration.NAME, taint_toleration.TaintToleration, weight=3),
+    PluginSpec(node_name.NAME, node_name.NodeName, dispensable=_PRE_FILTER),
+    PluginSpec(
+        node_unschedulable.NAME, node_unschedulable.NodeUnschedulable, dispensable=_PRE_FILTER
+    ),
+    PluginSpec(
+        taint_toleration.NAME, taint_toleration.TaintToleration, weight=3, dispensable=_PRE_FILTER
+    ),
     PluginSpec(
         node_affinity.NAME,
         node_affinity.NodeAffinityPlugin,

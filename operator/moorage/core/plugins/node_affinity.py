@@ -3,7 +3,7 @@ requires; preferred terms rank nodes.
 
 Cost: each distinct value of a label is judged once; a node that changed costs a look-up per
 requirement.
-Source: kube-scheduler NodeAffinity (v1.36).
+Source: kube-scheduler NodeAffinity (v1.37).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 kubelet says that it can.
 
 Cost: nothing for pods that need no feature; else one look-up for each node that changed.
-Source: kube-scheduler NodeDeclaredFeatures and component-helpers/nodedeclaredfeatures (v1.36).
+Source: kube-scheduler NodeDeclaredFeatures and component-helpers/nodedeclaredfeatures (v1.37).
 """
 
 from __future__ import annotations

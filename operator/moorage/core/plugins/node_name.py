@@ -1,7 +1,7 @@
 """NodeName: a pod that names its node in spec.nodeName goes there or nowhere.
 
 Cost: one comparison for each node that changed, and only for pods that name a node.
-Source: kube-scheduler NodeName (v1.36).
+Source: kube-scheduler NodeName (v1.37).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
-from moorage.core.framework.interfaces import Codes
-from moorage.core.framework.status import Code, Reason
+from moorage.core.framework.interfaces import Codes, PreFilterResult
+from moorage.core.framework.status import SUCCESS, Code, Reason
 from moorage.core.objects.pods import Pod
 
 NAME = "NodeName"
@@ -28,7 +28,7 @@ OTHER_NODE = Reason(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeName:
-    """Passes the requested node, or every node when none is requested."""
+    """Narrows to the requested node, and passes it, or every node when none is requested."""
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (OTHER_NODE,)
@@ -36,6 +36,11 @@ class NodeName:
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
     )
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
+        """Leave all other nodes out."""
+        wanted = pod.spec.node_name
+        return PreFilterResult(SUCCESS, pod, frozenset({wanted}) if wanted else None)
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 for every row but the requested node's."""

@@ -1,7 +1,7 @@
 """NodePorts: a pod's host ports must be free on its node.
 
 Cost: nothing for pods without host ports; else a look at the nodes that use one of them.
-Source: kube-scheduler NodePorts (v1.36).
+Source: kube-scheduler NodePorts (v1.37).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """NodeUnschedulable: a cordoned node takes only pods that tolerate that.
 
 Cost: one array look-up for each node that changed.
-Source: kube-scheduler NodeUnschedulable (v1.36).
+Source: kube-scheduler NodeUnschedulable (v1.37).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from moorage.core.framework.cluster_events import (
     EventResource,
     shared_hint,
 )
-from moorage.core.framework.interfaces import Codes
-from moorage.core.framework.status import Code, Reason
+from moorage.core.framework.interfaces import Codes, PreFilterResult
+from moorage.core.framework.status import SUCCESS, Code, Reason
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.node_selection import tolerates
@@ -71,6 +71,10 @@ class NodeUnschedulable:
 
     def hint_signature(self, pod: Pod) -> Hashable:
         return pod.spec.tolerations
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
+        """Nothing of its own: kube-scheduler has this point for pods that are to be resized."""
+        return PreFilterResult(SUCCESS, pod)
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 for cordoned nodes."""

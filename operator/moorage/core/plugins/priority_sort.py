@@ -1,7 +1,7 @@
 """PrioritySort: the pod with the highest priority goes first, among equals the one queued first.
 
 Cost: a comparison of numbers in a heap.
-Source: kube-scheduler (v1.36).
+Source: kube-scheduler (v1.37).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 gone.
 
 Cost: one look at the pod when it comes, none at nodes.
-Source: kube-scheduler (v1.36).
+Source: kube-scheduler (v1.37).
 """
 
 from __future__ import annotations

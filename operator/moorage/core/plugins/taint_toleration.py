@@ -2,7 +2,7 @@
 fewer soft taints.
 
 Cost: each distinct set of taints is judged once; a node that changed costs a look-up.
-Source: kube-scheduler TaintToleration (v1.36).
+Source: kube-scheduler TaintToleration (v1.37).
 """
 
 from __future__ import annotations
@@ -67,6 +67,10 @@ class TaintToleration:
 
     def hint_signature(self, pod: Pod) -> Hashable:
         return pod.spec.tolerations
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
+        """Nothing of its own: kube-scheduler has this point for pods that are to be resized."""
+        return PreFilterResult(SUCCESS, pod)
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 where a hard taint is not tolerated."""

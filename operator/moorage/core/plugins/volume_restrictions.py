@@ -2,7 +2,7 @@
 use.
 
 Cost: nothing for pods without such volumes; else a look at the nodes that use one of them.
-Source: kube-scheduler VolumeRestrictions (v1.36).
+Source: kube-scheduler VolumeRestrictions (v1.37).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """VolumeZone: a pod runs in the zone and region that its bound volumes are labelled with.
 
 Cost: nothing for pods without claims; else a label look-up per zone or region that a volume names.
-Source: kube-scheduler VolumeZone (v1.36).
+Source: kube-scheduler VolumeZone (v1.37).
 """
 
 from __future__ import annotations

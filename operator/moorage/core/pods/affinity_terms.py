@@ -1,7 +1,7 @@
 """Pod affinity terms, compiled: which pods a term speaks of, and in which topology.
 
 Compiling is remembered by content, as the pods of one controller share their terms.
-Source: kube-scheduler framework ``AffinityTerm`` and ``PodInfo`` (v1.36), KEP-2249
+Source: kube-scheduler framework ``AffinityTerm`` and ``PodInfo`` (v1.37), KEP-2249
 (namespaceSelector).
 """
 

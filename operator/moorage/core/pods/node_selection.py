@@ -3,7 +3,7 @@ node affinity.
 
 Here a node is its labels and its name, one at a time; ``columns.nodes.row_selection`` asks the same
 of many rows at once.
-Sources: Kubernetes component-helpers ``nodeaffinity`` and core/v1 ``ToleratesTaint`` (v1.36).
+Sources: Kubernetes component-helpers ``nodeaffinity`` and core/v1 ``ToleratesTaint`` (v1.37).
 """
 
 from __future__ import annotations

@@ -12,13 +12,13 @@ hundredfold fits int64, and so does the sum over 1,023 pods on a node that all a
 
 Pods of one template ask for the same, so results are remembered by what is asked: a pod costs a
 few microseconds after the first.
-Source: kube-scheduler ``NodeInfo`` and component-helpers ``PodRequests`` (v1.36).
+Source: kube-scheduler ``NodeInfo`` and component-helpers ``PodRequests`` (v1.37).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -28,7 +28,6 @@ from moorage.core.objects.meta import ResourceList
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import (
     Container,
-    ContainerStatus,
     Pod,
     PodMeta,
     PodSpec,
@@ -45,8 +44,10 @@ from moorage.core.pods.resource_sums import (
     INIT,
     INSTEAD,
     SIDECAR,
+    Containers,
     Items,
     RequestShape,
+    counts_for_pods,
     total_of,
 )
 from moorage.core.structures.remembering import WORD_BYTES, byte_size, memoized
@@ -141,6 +142,7 @@ def pod_requests(pod: Pod) -> Requests:
         or status.init_container_statuses
         or status.resources
         or status.allocated_resources
+        or _resize_is_infeasible(pod)
     )
     asked = _encode(
         (
@@ -218,45 +220,70 @@ def allocatable_amounts(node: Node) -> dict[str, int]:
 
 
 def _shape(pod: Pod, counting: RequestRules) -> RequestShape:
-    spec = pod.spec
-    stated = _stated(pod) if counting.status else {}
-    infeasible = bool(stated) and _resize_is_infeasible(pod)
-    containers = [
-        (APP, _lists(container, stated, infeasible)) for container in spec.containers or ()
+    containers, given = _by_status(pod) if counting.status else ((_containers(pod, _asked_of),), ())
+    pod_level = _pod_level(pod, counting) if counting.pod_level else ()
+    return RequestShape(containers, given, pod_level, _items(pod.spec.overhead))
+
+
+def _by_status(pod: Pod) -> tuple[tuple[Containers, ...], tuple[Items, ...]]:
+    """What the containers ask for, what they were allocated and what they run with; when a resize
+    can't be done, only what they have.
+    """
+    status, infeasible = pod.status, _resize_is_infeasible(pod)
+    asked = () if infeasible else (_containers(pod, _asked_of),)
+    running = status.resources.requests if status.resources is not None else None
+    if status.allocated_resources is not None and running is not None:
+        return asked, (_items(status.allocated_resources), _items(running))
+    told = (status.container_statuses or ()) + (status.init_container_statuses or ())
+    if not told and not infeasible:
+        return asked, ()
+    by_name = {one.name: one for one in reversed(told)}
+
+    def allocated(container: Container) -> Items:
+        one = by_name.get(container.name)
+        if one is not None and one.allocated_resources is not None:
+            return _items(one.allocated_resources)
+        return () if infeasible else _asked_of(container)
+
+    def actuated(container: Container) -> Items:
+        one = by_name.get(container.name)
+        if one is not None and one.resources is not None and one.resources.requests is not None:
+            return _items(one.resources.requests)
+        return allocated(container)
+
+    # where all is as asked for, these are the same
+    found = (*asked, _containers(pod, allocated), _containers(pod, actuated))
+    return tuple(dict.fromkeys(found)), ()
+
+
+def _containers(pod: Pod, items_of: Callable[[Container], Items]) -> Containers:
+    app = [(APP, items_of(container)) for container in pod.spec.containers or ()]
+    init = [
+        (SIDECAR if container.restart_policy == "Always" else INIT, items_of(container))
+        for container in pod.spec.init_containers or ()
     ]
-    for container in spec.init_containers or ():
-        if container.restart_policy == "Always":
-            containers.append((SIDECAR, _lists(container, stated, infeasible)))
-        else:
-            containers.append((INIT, _lists(container, {}, False)))
-    pod_level: tuple[Items, ...] = ()
-    replaced: tuple[str, ...] = ()
-    if counting.pod_level and spec.resources is not None and spec.resources.requests:
-        pod_level, replaced = _pod_level(pod, spec.resources.requests, counting)
-    return RequestShape(tuple(containers), pod_level, replaced, _items(spec.overhead))
+    return (*app, *init)
 
 
-def _pod_level(
-    pod: Pod, requests: ResourceList, counting: RequestRules
-) -> tuple[tuple[Items, ...], tuple[str, ...]]:
-    """As ``_lists``, of the pod as a whole; and the resources for which that counts."""
-    asked, status = _items(requests), pod.status
-    replaced = tuple(name for name in requests if name in DEFAULTS or name.startswith("hugepages-"))
+def _asked_of(container: Container) -> Items:
+    return _items(_asked(container.resources))
+
+
+def _pod_level(pod: Pod, counting: RequestRules) -> tuple[Items, ...]:
+    """What counts instead, of the pod as a whole; nothing where it does not say."""
+    requests, status = _asked(pod.spec.resources) or {}, pod.status
+    if not any(map(counts_for_pods, requests)):
+        return ()
+    asked = _items(requests)
     if not counting.status or status.resources is None:
-        return (asked,), replaced
+        return (asked,)
     given = (_items(status.resources.requests), _items(status.allocated_resources))
-    return given if _resize_is_infeasible(pod) else (asked, *given), replaced
+    return given if _resize_is_infeasible(pod) else (asked, *given)
 
 
 def _said(status: PodStatus) -> tuple[object, ...]:
     containers = status.container_statuses, status.init_container_statuses
     return *containers, status.resources, status.allocated_resources, status.conditions
-
-
-def _stated(pod: Pod) -> dict[str, ContainerStatus]:
-    """Statuses by container that say what the container has."""
-    both = (pod.status.container_statuses or ()) + (pod.status.init_container_statuses or ())
-    return {status.name: status for status in both if status.resources is not None}
 
 
 def _resize_is_infeasible(pod: Pod) -> bool:
@@ -266,18 +293,6 @@ def _resize_is_infeasible(pod: Pod) -> bool:
         if condition.type == "PodResizePending"
     ]
     return bool(pending) and pending[0].reason == "Infeasible"
-
-
-def _lists(
-    container: Container, stated: Mapping[str, ContainerStatus], infeasible: bool
-) -> tuple[Items, ...]:
-    """What a container asks for and has; when its resize can't be done, only what it has."""
-    asked = _items(container.resources.requests) if container.resources is not None else ()
-    status = stated.get(container.name)
-    if status is None or status.resources is None:
-        return (asked,)
-    given = (_items(status.resources.requests), _items(status.allocated_resources))
-    return given if infeasible else (asked, *given)
 
 
 def _items(resources: ResourceList | None) -> Items:
@@ -308,7 +323,7 @@ def _added_up(shape: RequestShape) -> Requests:
     for beside, (name, _) in BESIDE.items():
         nonzero[name] = total.pop(beside, 0) + nanos(overhead.get(name, 0))
         # with pod-level requests, only what nobody named gets a default; else each container does
-        if shape.replaced and name in total:
+        if shape.pod_level and name in total:
             nonzero[name] = total[name]
     cpu, memory, nonzero_cpu, nonzero_memory = (
         _in_units(name, amounts.get(name, 0))

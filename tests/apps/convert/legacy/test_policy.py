@@ -65,8 +65,8 @@ def test_nothing_said_is_the_default() -> None:
     }
     assert list(found["filter"]) == [
         *(
-            "NodeUnschedulable",
             "NodeName",
+            "NodeUnschedulable",
             "TaintToleration",
             "NodeAffinity",
             "NodePorts",
@@ -117,8 +117,8 @@ def test_nothing_said_is_the_default() -> None:
 def test_empty_lists_are_none() -> None:
     """Not the default ones: the mandatory predicates alone, and no score."""
     found, _, remarks = policy(predicates=[], priorities=[])
-    assert list(found["filter"]) == MANDATORY
-    assert not {"score", "preScore", "preFilter"} & found.keys()
+    assert list(found["filter"]) == list(found["preFilter"]) == MANDATORY
+    assert not {"score", "preScore"} & found.keys()
     assert not remarks
 
 
@@ -129,15 +129,16 @@ def test_predicates_filter_and_priorities_score() -> None:
         priorities=named("EvenPodsSpreadPriority", weight=3),
     )
     assert list(found["filter"]) == [
-        *MANDATORY[:1],
         "NodeName",
-        "TaintToleration",
+        *MANDATORY,
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",
         "InterPodAffinity",
     ]
     assert list(found["preFilter"]) == [
+        "NodeName",
+        *MANDATORY,
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",

@@ -11,6 +11,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
 from moorage.core.cycle.cycle import unreserve_and_forget
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.utilization_shape import UtilizationShapePoint
 from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import (
@@ -313,17 +314,13 @@ def test_a_class_without_binding_mode_is_a_fault() -> None:
 
 def test_arguments() -> None:
     """Kube-scheduler's texts."""
-    faults = VolumeBindingArgs(-1, ({"utilization": 0, "score": 0},)).validate()
+    shape = UtilizationShapePoint(50, 0), UtilizationShapePoint(50, 10)
+    faults = VolumeBindingArgs(-1, shape).validate()
     assert [(fault.path, fault.message) for fault in faults] == [
         ("bindTimeoutSeconds", "invalid BindTimeoutSeconds, should not be a negative value"),
-        (
-            "shape",
-            (
-                "unexpected field `shape`, remove it or turn on the feature gate "
-                "StorageCapacityScoring"
-            ),
-        ),
+        ("shape[1].utilization", "values must be sorted in increasing order"),
     ]
+    assert VolumeBindingArgs(0, ()).validate() == []
     assert VolumeBindingArgs(0).validate() == []
 
 

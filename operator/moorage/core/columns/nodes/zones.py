@@ -3,7 +3,7 @@ each in turn.
 
 Only a profile that samples (percentageOfNodesToScore) needs it, so the list is made when asked for;
 what is in it does not go by when that is.
-Source: kube-scheduler's ``nodeTree`` (v1.36), in words of our own.
+Source: kube-scheduler's ``nodeTree`` (v1.37), in words of our own.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Terms count both ways: those of the pod to be placed, about pods on nodes, and t
 nodes, about the pod to be placed.
 Cost: nothing where no pod has terms; else about 0.1 ms per decision at 5,000 nodes, whatever the
 number of pods: counts per term are kept as pods come and go.
-Source: kube-scheduler InterPodAffinity (v1.36), KEP-2249 (namespaceSelector); docs/adr/0004 on
+Source: kube-scheduler InterPodAffinity (v1.37), KEP-2249 (namespaceSelector); docs/adr/0004 on
 terms met by different pods.
 """
 

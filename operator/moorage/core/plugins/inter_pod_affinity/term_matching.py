@@ -2,7 +2,7 @@
 
 Terms of the pod to be placed speak of the namespaces that there are; terms of pods on nodes ask for
 the labels of that one namespace.
-Source: kube-scheduler InterPodAffinity (v1.36), KEP-2249 (namespaceSelector).
+Source: kube-scheduler InterPodAffinity (v1.37), KEP-2249 (namespaceSelector).
 """
 
 from __future__ import annotations

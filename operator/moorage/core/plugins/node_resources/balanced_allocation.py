@@ -5,7 +5,7 @@ A node that is full of memory and idle otherwise is of little use; this plugin s
 ask for cpu.
 Cost: a few operations per resource for each node that changed.
 Source: kube-scheduler
-NodeResourcesBalancedAllocation (v1.36), including float64 where it uses it.
+NodeResourcesBalancedAllocation (v1.37), including float64 where it uses it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 those near a shape of use.
 
 Cost: one subtraction per resource for each node that changed, and a few more for its score.
-Source: kube-scheduler NodeResourcesFit (v1.36).
+Source: kube-scheduler NodeResourcesFit (v1.37).
 """
 
 from __future__ import annotations

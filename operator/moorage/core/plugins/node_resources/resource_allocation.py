@@ -2,7 +2,7 @@
 
 Both are given a list of resources and look at each one's allocatable and requested amounts on a
 node, with the pod there.
-Source: kube-scheduler ``resourceAllocationScorer`` (v1.36).
+Source: kube-scheduler ``resourceAllocationScorer`` (v1.37).
 """
 
 from __future__ import annotations

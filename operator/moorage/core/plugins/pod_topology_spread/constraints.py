@@ -2,7 +2,7 @@
 
 What PodTopologySpread's two halves have in common: the hard constraints refuse nodes, the soft ones
 rank them.
-Source: kube-scheduler PodTopologySpread (v1.36), KEP-895, KEP-3022 (minDomains), KEP-3094
+Source: kube-scheduler PodTopologySpread (v1.37), KEP-895, KEP-3022 (minDomains), KEP-3094
 (policies), KEP-3243 (matchLabelKeys).
 """
 

@@ -3,7 +3,7 @@ controller behind it.
 
 Asked for at many decisions of pods without constraints of their own, so Services are found by an
 index, and selectors are compiled once by content. Source: Kubernetes ``DefaultSelector`` of
-kube-scheduler's plugin helpers (v1.36).
+kube-scheduler's plugin helpers (v1.37).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Refusing nodes by hard topology spread constraints: no domain may get too far ahead of the
 emptiest one.
 
-Source: kube-scheduler PodTopologySpread's filtering (v1.36).
+Source: kube-scheduler PodTopologySpread's filtering (v1.37).
 """
 
 from __future__ import annotations

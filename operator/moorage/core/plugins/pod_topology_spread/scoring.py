@@ -3,7 +3,7 @@ better.
 
 How much a constraint weighs depends on how many domains the candidates have, so that only
 candidates together can be ranked.
-Source: kube-scheduler PodTopologySpread's scoring (v1.36).
+Source: kube-scheduler PodTopologySpread's scoring (v1.37).
 """
 
 from __future__ import annotations
