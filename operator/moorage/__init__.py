@@ -6,3 +6,5 @@ turns those sentences into a failing check.
 """
 
 __version__ = "0.1.0"
+FOLLOWED = "1.37"
+"""The release of kube-scheduler by whose rules is decided."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import RenderableType
 
+import moorage
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import ExitStatus, NoAnswer
@@ -109,6 +110,9 @@ def test_a_decision_that_differs_is_named(tmp_path: Path) -> None:
     assert "now  large" in text
     assert "\n  NodeResourcesFit: " in text
     assert "\n  Recorded with moorage 0.0.1, replayed with " in text
+    assert f"The rules were those of kube-scheduler 1.36, now of {moorage.FOLLOWED}." in text
+    found.recorded_by["kube-scheduler"] = moorage.FOLLOWED
+    assert "rules" not in printed(verification_view.verification(found, everything=False))
     # what was decided then is what counts for those that follow
     going = ReplayOptions(keep_going=True)
     found = replay(tmp_path / "a.rec", in_tree_resolver, going)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import moorage
 from moorage.adapters.prometheus import PrometheusTelemetry
-from moorage.adapters.recording import read_recording
+from moorage.adapters.recording import OWN_VERSIONS, read_recording
 from moorage.api.operator_config import load_config
 from moorage.apps.run import state_recording
 from moorage.engine.recording import LeaseEvents
@@ -60,5 +59,5 @@ def test_the_header_says_which_api_server_it_was(
 
     asyncio.run(scenario())
     header = read_recording(tmp_path / "ring").header
-    assert header.versions == {"moorage": moorage.__version__, **want}
+    assert header.versions == {**OWN_VERSIONS, **want}
     assert header.replica == "me"

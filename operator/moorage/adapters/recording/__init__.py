@@ -5,13 +5,15 @@
 
 from moorage.adapters.recording.blocks import TornRecording, UnreadableRecording
 from moorage.adapters.recording.files import RecordingFiles, SingleFile
-from moorage.adapters.recording.header import RecordingHeader
+from moorage.adapters.recording.header import OWN_VERSIONS, RULES, RecordingHeader
 from moorage.adapters.recording.reading import Recording, read_files, read_recording
 from moorage.adapters.recording.recorder import Recorder
 from moorage.adapters.recording.ring import RecordingRing, ring_files
 from moorage.adapters.recording.segments import Reached
 
 __all__ = [
+    "OWN_VERSIONS",
+    "RULES",
     "Reached",
     "Recorder",
     "Recording",

@@ -6,6 +6,12 @@ from typing import Annotated, Final
 
 import msgspec
 
+import moorage
+
+RULES: Final = "kube-scheduler"
+"""Among versions: the release whose rules decided; 1.36 where it is missing."""
+OWN_VERSIONS: Final = {"moorage": moorage.__version__, RULES: moorage.FOLLOWED}
+"""Of what records now."""
 SEEDS: Final = 2**64
 """How many seeds there are: 0 to one less."""
 
@@ -14,7 +20,7 @@ class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """Where a recording is from."""
 
     versions: dict[str, str] = {}
-    """Of Moorage, Kubernetes and the packages of plugins, by name."""
+    """Of Moorage, Kubernetes and the packages of plugins, by name; and whose rules decided."""
     seed: int = 0
     """Of the tie-break."""
     percentage_of_nodes_to_score: Annotated[int, msgspec.Meta(ge=0, le=100)] = 100

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import moorage
-from moorage.adapters.recording import Recorder, RecordingFiles, RecordingHeader, SingleFile
+from moorage.adapters.recording import (
+    OWN_VERSIONS,
+    Recorder,
+    RecordingFiles,
+    RecordingHeader,
+    SingleFile,
+)
 from moorage.api.resolution import Resolver
 from moorage.apps.commands.output_files import STDOUT, StandardOutput, refuse_terminal, shown
 from moorage.apps.exit_status import NoAnswer, WrongUse
@@ -39,7 +44,7 @@ def recorder_of(
     ``not_listed``: what he does not see for want of a right.
     """
     header = RecordingHeader(
-        versions={"moorage": moorage.__version__, **({"kubernetes": version} if version else {})},
+        versions={**OWN_VERSIONS, **({"kubernetes": version} if version else {})},
         not_listed=tuple(not_listed),
     )
     return Recorder(files, header, EntryEncoder(resolver.document), time.time)

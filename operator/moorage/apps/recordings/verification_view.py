@@ -10,6 +10,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 
 import moorage
+from moorage.adapters.recording import RULES
 from moorage.apps.exit_status import ExitStatus
 from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.printing.terminal import Style, new_table, sentence
@@ -141,7 +142,11 @@ def _outcome(outcome: RecordedOutcome | None) -> str:
 
 def _versions(found: Verification) -> str:
     built = found.recorded_by.get("moorage", "an unknown version")
-    return f"Recorded with moorage {built}, replayed with {moorage.__version__}."
+    text = f"Recorded with moorage {built}, replayed with {moorage.__version__}."
+    rules = found.recorded_by.get(RULES, "1.36")
+    if rules == moorage.FOLLOWED:
+        return text
+    return f"{text} The rules were those of kube-scheduler {rules}, now of {moorage.FOLLOWED}."
 
 
 # ---- others --------------------------------------------------------------------------------------

@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import moorage
 from moorage.adapters.prometheus import PrometheusTelemetry
-from moorage.adapters.recording import Recorder, RecordingHeader, RecordingRing
+from moorage.adapters.recording import OWN_VERSIONS, Recorder, RecordingHeader, RecordingRing
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.run.plugin_packages import version_of
@@ -56,7 +55,7 @@ def recorder_of(
     ring = RecordingRing(Path(options.directory), options.max_bytes, options.max_age)
     packages = {name: version_of(name) for name in config.plugins.packages}
     header = RecordingHeader(
-        versions={"moorage": moorage.__version__, **packages},
+        versions={**OWN_VERSIONS, **packages},
         percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
         replica=identity,
     )
