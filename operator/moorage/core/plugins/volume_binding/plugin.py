@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -37,6 +37,7 @@ from moorage.core.framework.utilization_shape import (
     UtilizationShape,
     UtilizationShapePoint,
     shape_table,
+    shape_violations,
 )
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.pods import Pod
@@ -91,27 +92,22 @@ Stored = TypeVar("Stored", PersistentVolume, PersistentVolumeClaim)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeBindingArgs:
-    """How long to wait for volumes to be bound, in seconds; 0 is not at all."""
+    """How long to wait for volumes to be bound, in seconds (0 is not at all), and what a use of
+    storage is worth; an empty shape is the default one.
+    """
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
     bind_timeout_seconds: int = 600
-    shape: tuple[dict[str, Any], ...] | None = None
-    """Not allowed: it is for the feature gate StorageCapacityScoring, which is off."""
+    shape: UtilizationShape | None = UNUSED_FIRST
 
     def validate(self) -> list[Violation]:
-        """No negative time, and no shape."""
+        """No negative time, and points from left to right."""
         found: list[Violation] = []
         if self.bind_timeout_seconds < 0:
             text = "invalid BindTimeoutSeconds, should not be a negative value"
             found.append(Violation("bindTimeoutSeconds", self.bind_timeout_seconds, text))
-        if self.shape is not None:
-            text = (
-                "unexpected field `shape`, remove it or turn on the feature gate "
-                "StorageCapacityScoring"
-            )
-            found.append(Violation("shape", self.shape, text))
-        return found
+        return found + shape_violations(self.shape or UNUSED_FIRST)
 
 
 class PodVolumes(NamedTuple):
@@ -246,7 +242,7 @@ class VolumeBinding:
         """By how much of a node's storage the pod would use; 0 for a pod that needs none."""
         if state is None:
             return np.zeros(snapshot.nodes.live[rows].size, np.int64)
-        return storage_scores(state, shape_table(UNUSED_FIRST), snapshot, rows)
+        return storage_scores(state, shape_table(self.args.shape or UNUSED_FIRST), snapshot, rows)
 
     def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """Choose volumes for good, and take them and the claims to be as they will be written."""
