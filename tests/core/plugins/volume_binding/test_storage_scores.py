@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.utilization_shape import UtilizationShapePoint
 from moorage.core.objects.storage import (
     CSIDriver,
     CSIStorageCapacity,
@@ -58,6 +59,8 @@ def test_the_smaller_volume_is_used_up() -> None:
     storage = Storage(make_class(), make_claim("c"), make_claim("d", "v0"))
     storage.put(make_volume("v1", "n0", "2Gi"), make_volume("v2", "n1", "4Gi"))
     assert scores(storage, "c") == [50, 75]
+    full = UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)
+    assert scores(storage, "c", shape=full) == [50, 25]
     assert scores(storage) == scores(storage, "d") == [0, 0]
 
 
