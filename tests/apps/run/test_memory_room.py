@@ -17,17 +17,32 @@ GIB = 2**30
     ("limit", "used", "forgettable", "room"),
     [
         ("max", 3 * GIB, 0, 2 * GIB),
+        ("9223372036854771712", 3 * GIB, 0, 2 * GIB),
         (str(GIB), GIB // 4, 0, 3 * GIB // 8),
         (str(GIB), GIB, GIB // 2, GIB // 4),
         (str(GIB), GIB + 4096, 0, 0),
         (str(64 * GIB), GIB, 0, 2 * GIB),
     ],
-    ids=["no-limit", "half-of-the-rest", "files-in-memory", "nothing-left", "at-most"],
+    ids=[
+        "no-limit",
+        "no-limit-of-old",
+        "half-of-the-rest",
+        "files-in-memory",
+        "nothing-left",
+        "at-most",
+    ],
 )
 def test_half_of_what_is_left(
     tmp_path: Path, limit: str, used: int, forgettable: int, room: int
 ) -> None:
     """Of the container's memory, as its control group tells it."""
+    if limit != "max":
+        (old := tmp_path / "old" / "memory").mkdir(parents=True)
+        (old / "memory.limit_in_bytes").write_text(f"{limit}\n")
+        (old / "memory.usage_in_bytes").write_text(f"{used}\n")
+        text = f"cache 1\ninactive_file 0\ntotal_inactive_file {forgettable}\n"
+        (old / "memory.stat").write_text(text)
+        assert memory_room(2 * GIB, old.parent) == room
     (tmp_path / "memory.max").write_text(f"{limit}\n")
     (tmp_path / "memory.current").write_text(f"{used}\n")
     (tmp_path / "memory.stat").write_text(f"anon 1\ninactive_file {forgettable}\nslab 5\n")

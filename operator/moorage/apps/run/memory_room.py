@@ -8,10 +8,30 @@ from __future__ import annotations
 
 import resource
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 CONTROL_GROUP: Final = Path("/sys/fs/cgroup")
-"""Of the container, as it sees it (version 2)."""
+"""Of the container, as it sees it."""
+
+
+class _Files(NamedTuple):
+    """Where a version of control groups tells of memory; ``forgettable`` is a line of ``stat``."""
+
+    limit: str
+    used: str
+    stat: str
+    forgettable: str
+
+
+_VERSIONS: Final = (
+    _Files("memory.max", "memory.current", "memory.stat", "inactive_file"),
+    _Files(
+        "memory/memory.limit_in_bytes",
+        "memory/memory.usage_in_bytes",
+        "memory/memory.stat",
+        "total_inactive_file",
+    ),
+)
 
 
 def memory_room(most: int, group: Path = CONTROL_GROUP) -> int:
@@ -19,16 +39,17 @@ def memory_room(most: int, group: Path = CONTROL_GROUP) -> int:
 
     Files that the system keeps in memory and can forget are not counted as used (`inactive_file`).
     """
-    try:
-        limit = (group / "memory.max").read_text(encoding="ascii").strip()
-        used = int((group / "memory.current").read_text(encoding="ascii"))
-        lines = (group / "memory.stat").read_text(encoding="ascii").splitlines()
-    except FileNotFoundError:
-        return most  # no container, or not of Linux
-    if limit == "max":
-        return most
-    forgettable = dict(line.split() for line in lines).get("inactive_file", "0")
-    return max(0, min(most, (int(limit) - used + int(forgettable)) // 2))
+    for files in _VERSIONS:
+        try:
+            limit, used, stat = ((group / name).read_text(encoding="ascii") for name in files[:3])
+        except FileNotFoundError:
+            continue
+        if limit.strip() == "max":  # the older version has a number that no machine has
+            return most
+        lines = dict(line.split() for line in stat.splitlines())
+        left = int(limit) - int(used) + int(lines.get(files.forgettable, "0"))
+        return max(0, min(most, left // 2))
+    return most  # no container, or not of Linux
 
 
 def hold_memory(room: int) -> None:
