@@ -43,6 +43,10 @@ def outputs_page() -> str:
         "quantities are strings as Kubernetes writes\nthem. What is not known is null; lists may "
         "be empty. A field is always there, unless its meaning begins with “Maybe”.",
         "`[]` stands for each item of a list, `{}` for each value of a map.",
+        "Some commands write something else than an answer, and have no document: `record` and "
+        "`snapshot` a recording, which\n`-o` names (`moorage replay FILE -o json` says what is in "
+        "it); `convert`, `crds` and `completion` what other programs\nread. What `convert` leaves "
+        "out is told on stderr.",
         *sections,
     )
 
