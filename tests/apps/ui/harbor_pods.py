@@ -217,6 +217,7 @@ def _bound() -> Document:
         nodes=5000,
         passed=3166,
         plugins=FILTERS,
+        wait=None,
         weights=weights,
         scores=[
             {"node": node, "scores": dict(zip(weights, row, strict=True)), "total": sum(row)}
@@ -283,5 +284,6 @@ def _untried(pod: str, verdict: str, text: str, scheduler: str) -> Document:
         verdict=verdict,
         message=text,
         **_about(pod, scheduler, "", priority=0, owner=None),
+        plugins=FILTERS,
         wait=None,
     )

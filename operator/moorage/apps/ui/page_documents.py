@@ -16,17 +16,20 @@ queue in a recording of another scheduler, a recording of a live cluster) is 404
 
 from __future__ import annotations
 
-from typing import Any, Final, TypedDict
+from typing import Any, Final
+
+from moorage.apps.outputs.explanation_outputs import PodExplanationOutput
+from moorage.apps.outputs.fields import AnsweredOutput, TypedDict
+from moorage.apps.outputs.revision_outputs import DifferencePart, RevisionPart
+from moorage.apps.outputs.simulation_outputs import ComparedMeasurePart, PodReasonPart
 
 
-class AnsweredDocument(TypedDict):
-    """``answer``: the sentence that would do as the only line. ``source`` continues a sentence
-    after "from". ``leftOut``: what could not be had, one sentence each.
+class AnsweredDocument(AnsweredOutput):
+    """``source`` continues a sentence after "from". ``leftOut``: what could not be had, a sentence
+    each.
     """
 
-    apiVersion: str
     kind: str
-    answer: str
     at: str
     source: str
     leftOut: list[str]
@@ -277,39 +280,20 @@ class PodOnNodeItem(TypedDict):
 # ---- api/pod?name=NAMESPACE/NAME -----------------------------------------------------------------
 
 
-class ExplanationDocument(AnsweredDocument, total=False):
-    """What ``moorage explain -o json`` writes (docs/explain.md), with more.
+class ExplanationDocument(PodExplanationOutput):
+    """What ``moorage explain -o json`` writes, with more.
 
     ``plugins``: filters in the order in which they are asked. Of ``refusals`` each group is refused
     by ``plugin`` and passed those before it; names joined by spaces left nodes out together, before
-    all filters. ``zones``: by name, of the nodes that are named. ``scores`` of bound pods: its own
-    node first. ``history``: what a recording says of it.
+    all filters. ``zones``: by name, of the nodes that are named. ``history``: what a recording says
+    of it.
     """
 
-    verdict: str
-    message: str
-    pod: str
-    uid: str
-    created: str | None
-    schedulerName: str
-    revision: str
+    leftOut: list[str]
     priority: int
     owner: str | None
-    asks: dict[str, str]
     plugins: list[str]
     zones: dict[str, str]
-    refusals: list[dict[str, Any]]
-    changes: list[dict[str, Any]]
-    preemption: dict[str, Any]
-    wakesOn: list[dict[str, Any]]
-    wait: dict[str, Any] | None
-    node: str
-    nodes: int
-    passed: int
-    weights: dict[str, int]
-    scores: list[dict[str, Any]]
-    best: list[str]
-    choice: str
     history: list[DecisionItem]
 
 
@@ -320,19 +304,7 @@ class HistoryDocument(AnsweredDocument):
     """The newest first."""
 
     profile: str
-    revisions: list[RevisionItem]
-
-
-class RevisionItem(TypedDict):
-    """``state``: as ``moorage history`` says it. ``changes``: from what decided before."""
-
-    revision: str
-    state: str
-    since: str | None
-    seconds: float | None
-    changedBy: str | None
-    number: int | None
-    changes: list[str]
+    revisions: list[RevisionPart]
 
 
 class TrialDocument(AnsweredDocument):
@@ -356,23 +328,8 @@ class DifferenceDocument(AnsweredDocument):
     a: str
     b: str
     same: int
-    differences: list[DifferentSettingItem]
+    differences: list[DifferencePart]
     errors: dict[str, list[str]]
-
-
-class DifferentSettingItem(TypedDict):
-    """None: it is not set on that side."""
-
-    setting: str
-    a: SaidItem | None
-    b: SaidItem | None
-
-
-class SaidItem(TypedDict):
-    """``saidBy``: spec.weights, PluginConfig NAME, or the operator's default."""
-
-    value: str
-    saidBy: str
 
 
 # ---- api/timeline, api/decisions?at=&limit= ------------------------------------------------------
@@ -448,25 +405,16 @@ class ComparisonDocument(AnsweredDocument):
     elsewhere: int
     waitingA: int
     waitingB: int
-    onlyB: list[dict[str, Any]]
+    onlyB: list[PodReasonPart]
     notes: list[str]
     cannotKnow: str
     windowSeconds: float
     windows: dict[str, dict[str, list[float | None]]]
 
 
-class MeasureItem(TypedDict):
-    """``interval``: of B - A, 95 %; None where there is too little to say. ``text``: a, b,
-    difference and interval in words, with units.
-    """
+class MeasureItem(ComparedMeasurePart):
+    """``text``: a, b, difference and interval in words, with units."""
 
-    name: str
-    unit: str
-    a: float | None
-    b: float | None
-    difference: float | None
-    interval: list[float] | None
-    clear: bool
     text: dict[str, str]
 
 
