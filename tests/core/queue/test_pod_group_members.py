@@ -4,6 +4,8 @@ others are needed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.groups.group_spec import AnyPodGroup
-from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.meta import ObjectMeta, key
 from moorage.core.objects.pod_groups import (
     API,
     COSCHEDULING_API,
@@ -47,6 +49,8 @@ def member(
     **labels: str,
 ) -> Pod:
     """A member of this group; ``least`` is its annotation."""
+    if group == "k":
+        return kubernetes(name, group, scheduler, priority, **labels)
     pod = a_pod(name, scheduler, priority, **{COSCHEDULING_LABEL: group}, **labels)
     annotations = PodAnnotations(least) if least else None
     return msgspec.structs.replace(
@@ -113,17 +117,19 @@ def test_members_wait_for_each_other() -> None:
     assert rig.together() == []
 
 
-def kubernetes(name: str, group: str = "g") -> Pod:
+def kubernetes(
+    name: str, group: str = "g", scheduler: str = "test", priority: int = 0, **labels: str
+) -> Pod:
     """A member of a group of Kubernetes' API."""
-    pod = a_pod(name)
+    pod = a_pod(name, scheduler, priority, **labels)
     spec = msgspec.structs.replace(pod.spec, scheduling_group=PodSchedulingGroup(group))
     return msgspec.structs.replace(pod, spec=spec)
 
 
-def gang(least: int) -> PodGroup:
-    """Kubernetes' PodGroup default/g with this minCount."""
+def gang(least: int, name: str = "g") -> PodGroup:
+    """Kubernetes' PodGroup with this minCount."""
     policy = PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(least))
-    return PodGroup(ObjectMeta("g", "default"), PodGroupSpec(policy))
+    return PodGroup(ObjectMeta(name, "default"), PodGroupSpec(policy))
 
 
 def test_a_gang_of_kubernetes() -> None:
@@ -523,7 +529,8 @@ def test_groups_are_forgotten() -> None:
 # ---- whatever happens ----------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["test", "other"])
-GROUPS = st.sampled_from(["g", "h", ""])
+GROUPS = st.sampled_from(["g", "h", "k", ""])
+"""The third is a group of Kubernetes' API."""
 ASKS = st.sampled_from(["", "", "2", "3", "many"])
 PLUGINS = st.frozensets(st.sampled_from(sorted(WAKES)), max_size=2)
 
@@ -598,13 +605,15 @@ class Machine(RuleBasedStateMachine):
         if uid in self.placed:
             self.queue.groups.placed(self.placed.pop(uid), -1)
 
-    @rule(least=st.none() | st.integers(0, 4), name=st.sampled_from(["g", "h"]))
+    @rule(least=st.none() | st.integers(0, 4), name=st.sampled_from(["g", "h", "k"]))
     def declare(self, least: int | None, name: str) -> None:
         """A PodGroup comes, changes or goes."""
+        make: Callable[[int, str], AnyPodGroup] = gang if name == "k" else declared
+        group = make(least or 0, name)
         if least is None:
-            self.store.remove(CoschedulingPodGroup, f"default/{name}")
+            self.store.remove(type(group), key(group))
         else:
-            self.store.put(declared(least, name))
+            self.store.put(group)
 
     @rule(fits=st.lists(st.booleans(), min_size=6, max_size=6), rejectors=PLUGINS)
     def attempt(self, fits: list[bool], rejectors: frozenset[str]) -> None:
@@ -691,6 +700,9 @@ class Machine(RuleBasedStateMachine):
 
     def least(self, entry: QueuedPodInfo) -> float:
         """How many members the group takes; more than there are when nobody knows."""
+        theirs = self.store.objects(PodGroup).get(str(entry.group))
+        if theirs is not None and theirs.spec.scheduling_policy.gang is not None:
+            return theirs.spec.scheduling_policy.gang.min_count
         group = self.store.objects(CoschedulingPodGroup).get(str(entry.group))
         if group is not None:
             return group.spec.min_member
