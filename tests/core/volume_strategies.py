@@ -296,10 +296,17 @@ capacities = st.builds(
     st.sampled_from(["0", "2Gi", "9Gi", None]),
     mostly(None, st.just("1Gi")),
 )
-drivers = st.booleans().map(
-    lambda tells: msgspec.convert(
-        {"metadata": {"name": "x"}, "spec": {"storageCapacity": tells}}, CSIDriver
-    )
+drivers = st.builds(
+    lambda name, tells, insists: msgspec.convert(
+        {
+            "metadata": {"name": name},
+            "spec": {"storageCapacity": tells, "preventPodSchedulingIfMissing": insists},
+        },
+        CSIDriver,
+    ),
+    mostly("x", st.just("ebs.csi.aws.com")),
+    st.booleans(),
+    mostly(None, st.booleans()),
 )
 limits = st.dictionaries(
     st.sampled_from(["x", "y", "ebs.csi.aws.com", "pd.csi.storage.gke.io"]),

@@ -371,7 +371,7 @@ def _(to: Description, store: Store) -> Any:
     }
 
 
-_BY_ROW = ("_mounted", "_attached")
+_BY_ROW = ("_mounted", "_attached", "_installed")
 _AS_THEY_ARE = (
     "_resolved",
     "_resting_on",

@@ -213,6 +213,15 @@ def limited(pod: Pod, node: Node, cluster: Cluster) -> tuple[str, ...]:
             return (foreign(pod, name),)
     csi_node = named(CSINode, node.metadata.name, cluster)
     drivers = (csi_node.spec.drivers or ()) if csi_node is not None else ()
+    for driver in sorted({driver for driver, _ in volumes_of(pod, cluster)}):
+        said = named(CSIDriver, driver, cluster)
+        if (
+            said is not None
+            and said.spec.prevent_pod_scheduling_if_missing
+            and driver not in {one.name for one in drivers}
+            and (csi_node is not None or driver in native_drivers(pod, cluster))
+        ):
+            return (f"{driver} CSI driver is not installed on the node",)
     limits = {
         one.name: one.allocatable.count
         for one in drivers
@@ -230,6 +239,20 @@ def limited(pod: Pod, node: Node, cluster: Cluster) -> tuple[str, ...]:
         if wanted and sum(one[0] == driver for one in there | attached) + wanted > limit:
             return (LIMIT,)
     return ()
+
+
+def native_drivers(pod: Pod, cluster: Cluster) -> Iterator[str]:
+    """The drivers of volumes that were not in-tree."""
+    for name, _ in used(pod):
+        claim = claim_of(pod, name, cluster)
+        if claim is None:
+            continue
+        pv = named(PersistentVolume, claim.spec.volume_name, cluster)
+        storage_class = named(StorageClass, class_name(claim), cluster)
+        if pv is not None and pv.spec.csi is not None:
+            yield pv.spec.csi.driver
+        if pv is None and storage_class is not None and storage_class.provisioner not in DRIVERS:
+            yield storage_class.provisioner
 
 
 def volumes_of(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, str]]:

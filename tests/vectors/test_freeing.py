@@ -30,6 +30,8 @@ BEYOND: dict[Registration, str] = {
     ("InterPodAffinity", EventResource.NODE, ActionType.DELETE): "InterPodAffinity-1-44/0",
     ("NodeVolumeLimits", EventResource.CSI_NODE, ActionType.DELETE): "NodeVolumeLimits-1-0/0",
     ("NodeVolumeLimits", EventResource.ASSIGNED_POD, ActionType.ADD): "NodeVolumeLimits-1-79/40",
+    ("NodeVolumeLimits", EventResource.CSI_DRIVER, ActionType.UPDATE): "",
+    ("NodeVolumeLimits", EventResource.CSI_DRIVER, ActionType.DELETE): "",
     (
         "NodeVolumeLimits",
         EventResource.PERSISTENT_VOLUME_CLAIM,
@@ -51,7 +53,8 @@ BEYOND: dict[Registration, str] = {
     ("VolumeRestrictions", EventResource.NODE, ActionType.DELETE): "VolumeRestrictions-1-71/0",
 }
 """What plugins register for beyond kube-scheduler 1.37, with a case that shows why; "": what
-another pod's undone decision frees, which tests/engine/scheduling/test_freed_room.py has.
+another pod's undone decision frees, which tests/engine/scheduling/test_freed_room.py has, or what
+kube-scheduler's cases do not have, which the plugin's own tests do.
 """
 
 

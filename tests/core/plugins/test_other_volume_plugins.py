@@ -9,10 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.core.columns.store import Store
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import HasMetadata
-from moorage.core.objects.storage import CSINode, PersistentVolume, StorageClass
+from moorage.core.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSINodeSpec,
+    PersistentVolume,
+    StorageClass,
+)
 from moorage.core.plugins.node_volume_limits import NodeVolumeLimits
 from moorage.core.plugins.volume_restrictions import VolumeRestrictions, VolumeRestrictionsState
 from moorage.core.plugins.volume_zone import VolumeZone
@@ -193,6 +200,38 @@ def drivers(**counts: int | None) -> CSINode:
     return msgspec.convert({"metadata": {"name": "n"}, "spec": {"drivers": said}}, CSINode)
 
 
+def driver(name: str, insists: bool | None) -> CSIDriver:
+    """One that wants to be installed where its volumes go, or not."""
+    document = {"metadata": {"name": name}, "spec": {"preventPodSchedulingIfMissing": insists}}
+    return msgspec.convert(document, CSIDriver)
+
+
+INSISTS, RELAXED = driver("x", True), driver("x", None)
+
+
+@pytest.mark.parametrize("insists", [True, False, None])
+def test_a_driver_may_insist_on_being_installed(insists: bool | None) -> None:
+    """Then nodes without it are refused, also without a CSINode; volumes that were in-tree count
+    only where there is one.
+    """
+    storage = Storage(
+        make_claim("c", "v"),
+        make_volume("v", csi=csi("x-1")),
+        *(driver(name, insists) for name in ("x", "ebs.csi.aws.com")),
+        make_csi_node("n0", 1),
+        make_csi_node("n1", None),
+        nodes=("n0", "n1", "n2"),
+    )
+    storage.put(msgspec.structs.replace(make_csi_node("n1", None), spec=CSINodeSpec()))
+    missing = ("x CSI driver is not installed on the node",)
+    expected = {"n1": missing, "n2": missing} if insists else {}
+    assert storage.refused(with_claims("p", "c")) == expected
+    missing = ("ebs.csi.aws.com CSI driver is not installed on the node",)
+    assert storage.refused(WITH_DISK) == ({"n0": missing, "n1": missing} if insists else {})
+    storage.put(driver("x", None), driver("ebs.csi.aws.com", None))
+    assert storage.refused(with_claims("p", "c")) == storage.refused(WITH_DISK) == {}
+
+
 WITH_DISK = pod("p", "a", [{"awsElasticBlockStore": {"volumeID": "vol-1"}}])
 
 
@@ -229,6 +268,13 @@ WITH_DISK = pod("p", "a", [{"awsElasticBlockStore": {"volumeID": "vol-1"}}])
             ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=2), drivers(x=1)),
             False,
         ),
+        (
+            USES,
+            ClusterEvent(EventResource.CSI_DRIVER, ActionType.UPDATE, INSISTS, RELAXED),
+            True,
+        ),
+        (USES, ClusterEvent(EventResource.CSI_DRIVER, ActionType.DELETE, INSISTS, None), True),
+        (USES, ClusterEvent(EventResource.CSI_DRIVER, ActionType.DELETE, RELAXED, None), False),
         (
             USES,
             ClusterEvent(
@@ -284,6 +330,17 @@ WITH_DISK = pod("p", "a", [{"awsElasticBlockStore": {"volumeID": "vol-1"}}])
 def test_what_makes_room_for_volumes(waiting: Any, event: ClusterEvent, woken: bool) -> None:
     """By event."""
     assert is_woken(NodeVolumeLimits(), waiting, event) == woken
+
+
+@pytest.mark.parametrize("insists", [True, False])
+def test_a_driver_that_was_missed_wakes(insists: bool) -> None:
+    """One that did not insist was not missed."""
+    event = ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(), drivers(y=None))
+    store = Store()
+    store.put(driver("y", insists))
+    (wake,) = (one for one in NodeVolumeLimits().events_to_register if one.matches(event))
+    assert wake.hint is not None
+    assert wake.hint(USES, event, store) is insists
 
 
 # ---- VolumeZone ----------------------------------------------------------------------------------

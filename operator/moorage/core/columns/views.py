@@ -61,6 +61,8 @@ class VolumeColumns(Protocol):
 
     def spare(self, driver: str) -> Amounts | None: ...
 
+    def installed(self, driver: str) -> Collection[int]: ...
+
 
 class PrioritiesView(Protocol):
     """On which rows there are pods of which priorities: ``priorities.PriorityTable``."""

@@ -79,6 +79,8 @@ class VolumeTable:
         self._attached: dict[VolumeId, dict[int, int]] = {}
         self._attachments: dict[str, tuple[int, VolumeId]] = {}
         self._attachments_of: dict[Source, dict[str, None]] = {}
+        self._installed: dict[str, dict[int, int]] = {}
+        """By driver, the rows where a CSINode names it; by "", those that have a CSINode."""
         self._drivers = SparseAmounts()
         """For each row, how many volumes a CSI driver can hold there (less _NO_LIMIT, so that 0 is
         none), and how many it does.
@@ -110,6 +112,10 @@ class VolumeTable:
         """
         known = self._drivers.read(driver, self._nodes.all_rows, self._nodes.rows)
         return None if known is None else known[HAS] + _NO_LIMIT - known[TAKEN]
+
+    def installed(self, driver: str) -> Collection[int]:
+        """The rows where a CSI driver is installed; of "", those that have a CSINode."""
+        return self._installed.get(driver, {}).keys()
 
     # ---- pods (the cache) ------------------------------------------------------------------------
 
@@ -230,22 +236,35 @@ class VolumeTable:
         )
 
     def _limit(self, row: int, csi_node: CSINode | None, there: int, sign: int) -> None:
-        """Write down (``there`` 1), or wipe out (-1), what a node's drivers say."""
-        drivers = (csi_node.spec.drivers if csi_node is not None else None) or ()
+        """Write down (``there`` 1), or wipe out (-1), which drivers a node has and what they
+        say.
+        """
+        if csi_node is None:
+            return
+        drivers = csi_node.spec.drivers or ()
         counts = {
             one.name: one.allocatable.count
             for one in drivers
             if one.allocatable is not None and one.allocatable.count is not None
         }
-        if counts:
-            self._nodes.logs[Aspect.VOLUMES].add(row)
-            all_or_none(
-                there * sign,
-                *(
-                    (self._drivers.charge, row, name, HAS, count - _NO_LIMIT)
-                    for name, count in counts.items()
-                ),
-            )
+        names = (one.name for one in drivers)
+        self._nodes.logs[Aspect.VOLUMES].add(row)
+        all_or_none(
+            there * sign,
+            *((self._install, row, name) for name in dict.fromkeys(["", *names])),
+            *(
+                (self._drivers.charge, row, name, HAS, count - _NO_LIMIT)
+                for name, count in counts.items()
+            ),
+        )
+
+    def _install(self, row: int, driver: str, sign: int) -> None:
+        rows = self._installed.setdefault(driver, {})
+        rows[row] = rows.get(row, 0) + sign
+        if not rows[row]:
+            del rows[row]
+        if not rows:
+            del self._installed[driver]
 
     def _hold(
         self,

@@ -155,9 +155,12 @@ class CSINode(Struct, frozen=True):
 
 
 class CSIDriverSpec(Struct, frozen=True):
-    """Whether the driver says how much room it has."""
+    """Whether the driver says how much room it has, and keeps pods from nodes where it is not
+    installed.
+    """
 
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class CSIDriver(Struct, frozen=True):

@@ -1,8 +1,9 @@
-"""NodeVolumeLimits: a node can hold only so many volumes of a CSI driver.
+"""NodeVolumeLimits: a node can hold only so many volumes of a CSI driver; and none where the driver
+is not installed, if the driver wants that.
 
 Cost: nothing for pods without claims; else an array operation per driver over the nodes that
 changed.
-Source: kube-scheduler NodeVolumeLimits (v1.36); docs/adr/0007 on claims that a pod does not own.
+Source: kube-scheduler NodeVolumeLimits (v1.37); docs/adr/0007 on claims that a pod does not own.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import (
+    CSIDriver,
     CSINode,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
     VolumeAttachment,
 )
-from moorage.core.volumes.csi_migration import VolumeId, inline_volumes
+from moorage.core.volumes.csi_migration import VolumeId, inline_volumes, is_native
 from moorage.core.volumes.pod_volumes import (
     claim_uses,
     identity_for_claims,
@@ -46,6 +48,9 @@ from moorage.core.volumes.pod_volumes import (
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = Reason("TooManyVolumes", "node(s) exceed max volume count", Code.UNSCHEDULABLE)
+NOT_INSTALLED = Reason(
+    "DriverNotInstalled", "{} CSI driver is not installed on the node", Code.UNSCHEDULABLE
+)
 NO_CLAIM = Reason("LimitedClaimNotFound", "looking up PVC {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 NOT_OWNER = Reason(
     "LimitedClaimNotOwned", "PVC {} (pod is not owner)", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -56,25 +61,38 @@ NAMELESS = Reason(
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
 )
 
-_TOO_MANY, _UNKNOWN = 1, 2
+_TOO_MANY, _UNKNOWN, _FIRST_MISSING = 1, 2, 3
 
 
 class NodeVolumeLimitsState(NamedTuple):
-    """The pod's volumes by driver, or why they can't be told."""
+    """The pod's volumes by driver, or why they can't be told.
+
+    ``required``: the drivers that have to be installed; False: where there is a CSINode at all, as
+    volumes that were in-tree count nowhere else.
+    """
 
     volumes: Mapping[str, frozenset[VolumeId]]
     unknown: Why = ()
+    required: tuple[tuple[str, bool], ...] = ()
 
 
-def _has_more(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether the node can hold more volumes of a driver than before, or any number."""
+def _has_more(_pod: Pod, event: ClusterEvent, store: Lister) -> bool:
+    """Whether the node can hold more volumes of a driver than before, or any number, or has another
+    driver that insists on being there.
+    """
     old, new = event.old, event.new
     if not isinstance(new, CSINode) or not isinstance(old, CSINode):
         return True
     before, after = _limits(old), _limits(new)
-    return not before.keys() <= after.keys() or any(
-        limit > before.get(driver, 0) for driver, limit in after.items()
+    return (
+        not before.keys() <= after.keys()
+        or any(limit > before.get(driver, 0) for driver, limit in after.items())
+        or any(_insists(store.objects(CSIDriver).get(name)) for name in _names(new) - _names(old))
     )
+
+
+def _names(node: CSINode) -> set[str]:
+    return {driver.name for driver in node.spec.drivers or ()}
 
 
 def _limits(node: CSINode) -> dict[str, int]:
@@ -84,6 +102,16 @@ def _limits(node: CSINode) -> dict[str, int]:
         for one in node.spec.drivers or ()
     )
     return {driver: count for driver, count in said if count is not None}
+
+
+def _insists_no_more(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
+    """Whether a driver does not ask any more to be installed."""
+    old, new = event.old, event.new
+    return _insists(old) and not _insists(new)
+
+
+def _insists(driver: HasMetadata | None) -> bool:
+    return isinstance(driver, CSIDriver) and bool(driver.spec.prevent_pod_scheduling_if_missing)
 
 
 def _frees(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
@@ -133,14 +161,30 @@ class NodeVolumeLimits:
     """Passes nodes that can hold all of the pod's volumes that are not there already."""
 
     name: ClassVar[str] = NAME
-    reasons: ClassVar[tuple[Reason, ...]] = (TOO_MANY, NO_CLAIM, NOT_OWNER, NAMELESS)
+    reasons: ClassVar[tuple[Reason, ...]] = (
+        TOO_MANY,
+        NOT_INSTALLED,
+        NO_CLAIM,
+        NOT_OWNER,
+        NAMELESS,
+    )
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.VOLUMES})
     required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset(
-        {CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment}
+        {
+            CSIDriver,
+            CSINode,
+            PersistentVolume,
+            PersistentVolumeClaim,
+            StorageClass,
+            VolumeAttachment,
+        }
     )
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
         ClusterEventWithHint(EventResource.CSI_NODE, ActionType.ADD | ActionType.DELETE),
         shared_hint(EventResource.CSI_NODE, ActionType.UPDATE, _has_more),
+        shared_hint(
+            EventResource.CSI_DRIVER, ActionType.UPDATE | ActionType.DELETE, _insists_no_more
+        ),
         shared_hint(EventResource.ASSIGNED_POD, ActionType.DELETE, _frees),
         shared_hint(EventResource.ASSIGNED_POD, ActionType.ADD, _brings_a_volume),
         shared_hint(
@@ -172,12 +216,12 @@ class NodeVolumeLimits:
             return PreFilterResult(SKIP)
         depends = tuple(
             snapshot.store.version_counter(kind)
-            for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass)
+            for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass, CSIDriver)
         )
         return PreFilterResult(SUCCESS, _state_of(pod, snapshot), depends_on=depends)
 
     def filter(self, state: NodeVolumeLimitsState, snapshot: Snapshot, rows: Rows) -> Codes:
-        """1 where there is no room for one of the drivers' volumes."""
+        """Whether a driver is missing comes first, then whether there is room for its volumes."""
         if state.unknown:
             return np.full(snapshot.nodes.live[rows].size, _UNKNOWN)
         codes = np.zeros(snapshot.nodes.rows, np.int64)
@@ -188,18 +232,26 @@ class NodeVolumeLimits:
                 for volume in volumes:
                     new[list(snapshot.volumes.mounted(volume))] -= 1
                 codes[(new > 0) & (new > spare)] = _TOO_MANY
+        for i, (driver, native) in enumerate(state.required):
+            counts = np.full(codes.size, native)
+            counts[list(snapshot.volumes.installed(""))] = True
+            counts[list(snapshot.volumes.installed(driver))] = False
+            codes[counts & (codes < _FIRST_MISSING)] = _FIRST_MISSING + i
         return codes[rows]
 
     def explain(self, state: NodeVolumeLimitsState, code: int) -> Why:
+        if code >= _FIRST_MISSING:
+            return ((NOT_INSTALLED, state.required[code - _FIRST_MISSING][0]),)
         return ((TOO_MANY, ""),) if code == _TOO_MANY else state.unknown
 
 
 def _state_of(pod: Pod, snapshot: Snapshot) -> NodeVolumeLimitsState:
     found = list(inline_volumes(pod))
+    native = dict.fromkeys((volume.driver for volume in found), False)
     for use in claim_uses(pod):
         if not use.name:
             return NodeVolumeLimitsState({}, ((NAMELESS, ""),))
-        claim, volume, _ = resolve_claim(use.key, snapshot.store)
+        claim, volume, sources = resolve_claim(use.key, snapshot.store)
         if claim is None:
             return NodeVolumeLimitsState(
                 {}, ((NO_CLAIM, f'{use.key}: persistentvolumeclaim "{use.name}" not found'),)
@@ -208,7 +260,11 @@ def _state_of(pod: Pod, snapshot: Snapshot) -> NodeVolumeLimitsState:
             return NodeVolumeLimitsState({}, ((NOT_OWNER, not_owner(pod, use)),))
         if volume is not None:
             found.append(volume)
+            made_of = (snapshot.store.objects(kind).get(name) for kind, name in sources)
+            native[volume.driver] = native.get(volume.driver, False) or any(map(is_native, made_of))
     by_driver: dict[str, frozenset[VolumeId]] = {}
     for volume in found:
         by_driver[volume.driver] = by_driver.get(volume.driver, frozenset()) | {volume}
-    return NodeVolumeLimitsState(by_driver)
+    drivers = snapshot.store.objects(CSIDriver)
+    required = tuple(sorted(one for one in native.items() if _insists(drivers.get(one[0]))))
+    return NodeVolumeLimitsState(by_driver, required=required)

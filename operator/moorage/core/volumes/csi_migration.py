@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from moorage.core.objects.meta import Labels
+from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.pods import (
     Pod,
     Volume,
@@ -75,6 +75,13 @@ def volume_of(pv: PersistentVolume) -> VolumeId | None:
         return made if made.driver and made.handle else None
     plugin, handle = _in_tree(pv.spec, _zones_of(pv.metadata.labels or {}))
     return VolumeId(_SUCCESSORS[plugin].driver, handle) if handle else None
+
+
+def is_native(source: HasMetadata | None) -> bool:
+    """Whether a volume, or those that are made of a class, were a CSI driver's from the start."""
+    if isinstance(source, PersistentVolume):
+        return source.spec.csi is not None
+    return isinstance(source, StorageClass) and source.provisioner not in _SUCCESSORS
 
 
 def wanted_volume(storage_class: StorageClass, claim: str) -> VolumeId | None:
