@@ -59,12 +59,15 @@ class Invalid(Refused):
 
 
 class Retryable(EdgeError):
-    """Ask again, not before ``after`` seconds."""
+    """Ask again, not before ``after`` seconds. ``status``: the HTTP code, 0 without an answer."""
 
-    def __init__(self, text: str, *, after: float = 0.0, outcome_unknown: bool = False) -> None:
+    def __init__(
+        self, text: str, *, after: float = 0.0, outcome_unknown: bool = False, status: int = 0
+    ) -> None:
         super().__init__(text)
         self.after = after
         self.outcome_unknown = outcome_unknown
+        self.status = status
 
 
 class Fenced(EdgeError):

@@ -92,7 +92,7 @@ def error_from_response(request: str, code: int, body: bytes, retry_after: str =
     if code == 429 or code >= 500:
         after = max(_seconds(retry_after), _seconds(details.get("retryAfterSeconds")))
         # 429 is said before anything is done; after a 5xx it may have been done all the same.
-        return Retryable(text, after=after, outcome_unknown=code >= 500)
+        return Retryable(text, after=after, outcome_unknown=code >= 500, status=code)
     kind = {401: Forbidden, 403: Forbidden, 404: NotFound, 409: Conflict}.get(code, Invalid)
     return kind(request, code, reason, message)
 

@@ -65,7 +65,8 @@ class Case:
     @property
     def bound_at_once(self) -> bool:
         """Whether the first attempt ends with a bound pod."""
-        return self.where == "post_bind" or (self.done and self.error in ASKED)
+        asked_again = self.where == "bind" and self.error == "not sent"
+        return self.where == "post_bind" or asked_again or (self.done and self.error in ASKED)
 
 
 CASES = [
@@ -441,6 +442,30 @@ def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(
             await world.clock.advance(0.2 + TRIED_AGAIN)
             assert world.node("a")
             assert bool(world.notes("FailedScheduling")) is told
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("error", "done"),
+    [
+        (Retryable("connection refused"), False),
+        (Retryable("503", outcome_unknown=True, status=503), False),
+        (Retryable("500", outcome_unknown=True, status=500), False),
+        (Retryable("500", outcome_unknown=True, status=500), True),
+    ],
+    ids=["away", "unavailable", "failed", "bound and failed"],
+)
+def test_an_api_server_that_fails_for_a_moment_is_asked_again(error: Retryable, done: bool) -> None:
+    """At once; if the pod is bound, the API server says that it cannot be bound again."""
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            world.kube.fail("bind", error, times=2 - done, done=done)
+            world.kube.put(make_pod("a"))
+            await world.clock.advance(0.1)
+            assert world.node("a")
+            assert (len(world.notes("Scheduled")), world.notes("FailedScheduling")) == (1, [])
 
     asyncio.run(scenario())
 

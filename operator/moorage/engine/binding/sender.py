@@ -27,16 +27,19 @@ from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Retryable
 from moorage.ports.guards import FAULTS
 from moorage.ports.kube import pod_ref
-from moorage.ports.retrying import AFTER_FAILURE, until_answered
+from moorage.ports.retrying import AFTER_FAILURE, Backoff, until_answered
 
 log = logging.getLogger(__name__)
 
 ASKED = 4
 """How often a pod is read again that an extender says it has bound."""
 MAX_RETRIES = 5
-"""How often a binding is asked for again when the API server has too much to do, before the pod
-goes back to the queue.
+"""How often a binding is asked for again when the API server has too much to do, fails or is away,
+before the pod goes back to the queue.
 """
+_AGAIN = Backoff(0.01)
+_FAILED_STATUSES = frozenset({500, 503})
+"""The API server has failed, or is not available."""
 
 
 class BindingSlots:
@@ -187,16 +190,18 @@ class BindingSender:
         return outcome
 
     async def _bind(self, bind: BindActor, placement: ScheduleResult, reserved: Any) -> Status:
-        """Ask the plugin, and again when the API server has too much to do: events and conditions
-        of the pod would only be more of that.
+        """Ask the plugin, and again when the API server has too much to do, fails or is away for a
+        moment: events and conditions of the pod would only be more of that.
+
+        If it has bound the pod and failed then, it says "conflict" when it is asked again.
         """
-        for _ in range(MAX_RETRIES):
+        for failures in range(1, MAX_RETRIES + 1):
             try:
                 return await bind.bind(placement.pod, placement.node, reserved)
             except Retryable as error:
-                if error.outcome_unknown or not error.after:
+                if error.outcome_unknown and error.status not in _FAILED_STATUSES:
                     raise
-                await self._clock.sleep(error.after)
+                await self._clock.sleep(_AGAIN.seconds(failures, error))
         return await bind.bind(placement.pod, placement.node, reserved)
 
 

@@ -12,7 +12,7 @@ from moorage.ports.kube import pod_ref
 
 class DefaultBinder:
     """Binds through the API server's binding subresource. Source: kube-scheduler DefaultBinder
-    (v1.36).
+    (v1.37).
     """
 
     def __init__(self, tools: ActorTools) -> None:
