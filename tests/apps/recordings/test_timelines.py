@@ -125,3 +125,20 @@ def test_each_scheduler_has_a_curve(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum(rate or 0.0 for rate in curve) * shown.step == pytest.approx(placed)
     maker.forget(BEGIN + 4)
     assert len(maker.timeline().placed_by["b"]) == len(maker.timeline().placed)
+
+
+def test_many_pods_at_once_are_a_burst() -> None:
+    """One mark, as long as it lasts; what was there before is none, nor what always comes so."""
+
+    def waiting(second: int, pods: int) -> Entries:
+        uids = (f"w{second}-{i}" for i in range(pods))
+        return [(BEGIN + second + 0.5, PodWaiting(make_pod(uid))) for uid in uids]
+
+    state = [(BEGIN, entry) for _, entry in waiting(0, 300)]
+    lasts = [*waiting(4, 120), *waiting(5, 150)]
+    found = made([*state, *waiting(2, 9), *lasts, *waiting(9, 99), *waiting(11, 0)])
+    assert [(mark.time, mark.what, mark.text) for mark in found.marks] == [
+        (BEGIN + 4, "burst", "120 pods came within 1 s")
+    ]
+    steady = made([one for second in range(1, 40) for one in waiting(second, 110)])
+    assert [mark.time for mark in steady.marks] == [BEGIN + 1]

@@ -27,6 +27,10 @@ POINTS: Final = 600
 """Of a curve, at most."""
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 86_400.0)
 _P99: Final = 99
+BURST_PODS, BURST_TIMES = 100, 10
+"""Pods that come within a step are a burst where they are so many, and so many times the usual."""
+_REMEMBERED: Final = 20
+"""Steps by which it is told what is usual."""
 MAX_SCHEDULERS: Final = 30
 MAX_PLACES: Final = 200_000
 """Pods of which it is kept when they found their nodes: the last ones."""
@@ -40,7 +44,9 @@ _JOINED: Final[Mapping[str, Callable[[float, float], float]]] = {
 
 
 class TimelineMark(NamedTuple):
-    """Something that happened: ``what`` is swap, removed or gap. ``time``: seconds since 1970."""
+    """Something that happened: ``what`` is swap, removed, burst or gap. ``time``: seconds since
+    1970.
+    """
 
     time: float
     what: str
@@ -87,6 +93,10 @@ class TimelineMaker:
         """How many entries of that time there were."""
         self._reset()
         self._deciding: dict[str, str] = {}
+        self._usual = 0.0
+        """Pods that come within a step."""
+        self._bursts = False
+        """Whether they did so within the step before."""
 
     def go_on(
         self, entries: Iterable[tuple[float, Entry]], reached: Callable[[float], None]
@@ -146,9 +156,12 @@ class TimelineMaker:
         self._waits: list[float] = []
         self._placed: Counter[str] = Counter()
         """Pods that were placed since the last point, by schedulerName."""
+        self._came: int | None = None
+        """Pods that came since the last point; None where some were there before."""
 
     def _point(self) -> None:
         found = self.found
+        self._note_burst()
         for name, one in self._values().items():
             getattr(found, name).append(one)
         for name, rate in self._rates().items():
@@ -157,10 +170,24 @@ class TimelineMaker:
         self._placed.clear()
         if len(found.placed) == 2 * POINTS:
             found.step *= 2
+            self._usual *= 2
             for name, join in _JOINED.items():
                 _halve(getattr(found, name), join)
             for curve in found.placed_by.values():
                 _halve(curve, _JOINED["placed"])
+
+    def _note_burst(self) -> None:
+        came, self._came = self._came, 0
+        if came is None:
+            return
+        bursts = came >= BURST_PODS and came > BURST_TIMES * self._usual
+        if bursts and not self._bursts:
+            step = self.found.step
+            text = f"{came:,} pods came within {step:g} s"
+            self._mark(self._next - step, "burst", None, text)
+        if not bursts:
+            self._usual += (came - self._usual) / _REMEMBERED
+        self._bursts = bursts
 
     def _rates(self) -> dict[str, float | None]:
         """The point of now, of what was placed by schedulerName."""
@@ -208,8 +235,11 @@ class TimelineMaker:
     def _note_pod(self, time: float, entry: Entry) -> None:
         match entry:
             case changes.PodWaiting():
-                if entry.pod.metadata.uid not in self._asked:
-                    self._waiting.setdefault(entry.pod.metadata.uid, time)
+                uid = entry.pod.metadata.uid
+                if uid not in self._asked:
+                    if self._came is not None and uid not in self._waiting:
+                        self._came += 1
+                    self._waiting.setdefault(uid, time)
             case changes.PodAssumed() | changes.PodObserved():
                 self._place(entry.pod, time)
             case changes.PodForgotten():

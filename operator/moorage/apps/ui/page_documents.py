@@ -357,7 +357,9 @@ class TimelineDocument(AnsweredDocument):
 
 
 class MarkItem(TypedDict):
-    """``what``: swap, removed, trial, refused, leader, gap or burst. ``time``: Unix seconds."""
+    """``what``: swap, removed, gap or burst; trials, refusals and leaders are not recorded, as no
+    decision comes of them. ``time``: Unix seconds.
+    """
 
     time: float
     what: str
