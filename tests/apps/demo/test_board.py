@@ -40,9 +40,9 @@ def test_everything() -> None:
     assert seen(board(harbor())) == HEAD + (
         "PROFILE  READY  REVISION  PLACED  WAIT  GATED\n"
         "binpack  no     ae890778       1     3      0\n"
+        "  spec.weights[NodeResourcesFitt]: no plugin has this name; did you mean\n"
+        '  "NodeResourcesFit"? ae890778 goes on deciding.\n'
         "spread   yes    ec6fb6b9       0     0      2\n"
-        "binpack: spec.weights[NodeResourcesFitt]: no plugin has this name; did you mean\n"
-        '"NodeResourcesFit"? ae890778 goes on deciding.\n'
         "\n"
         "NODE     ZONE  CPU               MEMORY            PODS\n"
         "node-a1  a     █░░░░░░░░░   10%  ░░░░░░░░░░    5%     1\n"

@@ -150,6 +150,15 @@ def test_refused(message: str, why: str) -> None:
     ]
     assert cluster_state.refused([*pods, pod("a1")]) == {"x/p": why}
     assert cluster_state.failed(pods) == {}
+    for requests, asks in (
+        (({"cpu": "15500m"}, {"cpu": "4.5"}), " (asks 20 cores)"),
+        (({"cpu": "1"},), " (asks 1 core)"),
+        (({"memory": "1Gi"},), ""),
+    ):
+        containers = [{"resources": {"requests": one}} for one in requests]
+        asking = {**pods[0], "spec": {"containers": containers}}
+        added = asks if "cpu" in why else ""
+        assert cluster_state.refused([asking]) == {"x/p": f"{why}{added}"}
 
 
 def test_failed() -> None:

@@ -233,12 +233,28 @@ def places(pods: Iterable[Body]) -> dict[str, dict[str, str]]:
 
 
 def refused(pods: Iterable[Body]) -> dict[str, str]:
-    """Pod -> why no node will do, without what preemption has to add."""
-    told = _unscheduled(pods, "Unschedulable").items()
+    """Pod -> why no node will do, without what preemption has to add; where processors are lacking,
+    how many it asks for.
+    """
+    pods = list(pods)
+    asked = {key(pod): _cores(pod) for pod in pods}
     return {
-        pod: (message.partition(" are available: ")[2] or message).partition(". ")[0].rstrip(".")
-        for pod, message in told
+        pod: _in_short(message) + (asked[pod] if "Insufficient cpu" in message else "")
+        for pod, message in _unscheduled(pods, "Unschedulable").items()
     }
+
+
+def _in_short(message: str) -> str:
+    return (message.partition(" are available: ")[2] or message).partition(". ")[0].rstrip(".")
+
+
+def _cores(pod: Body) -> str:
+    requests = (
+        (container.get("resources") or {}).get("requests") or {}
+        for container in (pod.get("spec") or {}).get("containers") or ()
+    )
+    cores = sum(quantities.nanos(one.get("cpu", 0)) for one in requests) / 1e9
+    return f" (asks {cores:g} core{'' if cores == 1 else 's'})" if cores else ""
 
 
 def failed(pods: Iterable[Body]) -> dict[str, str]:

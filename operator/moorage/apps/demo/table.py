@@ -7,6 +7,7 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -50,17 +51,28 @@ def replicas(rows: Sequence[ReplicaRow]) -> Text:
 
 
 def profiles(state: ClusterState, well: int, look: Look = USUAL) -> RenderableType:
-    """The profiles with their problems, whole; of those that are well so many."""
+    """The profiles, below each its problem, whole; of those that are well so many."""
     bad = [one for one in state.profiles if not one.ready]
     good = [one for one in state.profiles if one.ready]
     numbers = ("PLACED", "WAIT", "GATED")
     columns = look.columns(("PROFILE", "READY", "REVISION", *numbers), ("REVISION",))
-    table = new_table(*columns, numbers=numbers)
-    for profile in (*bad, *good[:well]):
-        row = _profile(profile, state)
-        table.add_row(*(row[column] for column in columns))
+    shown = [(_profile(one, state), one.problem) for one in (*bad, *good[:well])]
+    widths = {
+        column: max(len(column), *(row[column].cell_len for row, _ in shown), 0)
+        for column in columns
+    }
+    parts: list[RenderableType] = []
+    for row, problem in [({one: Text(one, "dim") for one in columns}, ""), *shown]:
+        line = new_table(*columns, numbers=numbers)  # alone, as its problem has all of the width
+        line.show_header = False
+        for column in line.columns:
+            column.width = widths[str(column.header)]
+        line.add_row(*(row[column] for column in columns))
+        parts.append(line)
+        if problem:
+            parts.append(Padding(Text(problem, Style.REFUSED), (0, 0, 0, 2)))
     more = Text(f"and {len(good) - well} more that are well", Style.DIM)
-    return Group(table, *_problems(state, bad), *([more] if len(good) > well else []))
+    return Group(*parts, *_strangers(state), *([more] if len(good) > well else []))
 
 
 def _profile(profile: ProfileRow, state: ClusterState) -> Mapping[str, Text]:
@@ -76,9 +88,7 @@ def _profile(profile: ProfileRow, state: ClusterState) -> Mapping[str, Text]:
     }
 
 
-def _problems(state: ClusterState, bad: Sequence[ProfileRow]) -> Iterator[Text]:
-    for one in bad:
-        yield Text(f"{one.name}: {one.problem}", Style.REFUSED)
+def _strangers(state: ClusterState) -> Iterator[Text]:
     if state.strangers:
         text = "pods whose schedulerName is no profile's, which nobody places"
         yield Text(f"{text}: {state.strangers}", Style.REFUSED)
