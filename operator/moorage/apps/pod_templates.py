@@ -87,7 +87,7 @@ def read_workloads(
             if document.kind in kinds:
                 found.append(_template(document, known))
             elif document.kind == "PodGroup" and document.api_version in GROUP_KINDS:
-                groups.append(_group(document))
+                groups.append(_group(document, known))
             elif document.kind != "PriorityClass":
                 others.add(document.kind or "no kind")
         except (msgspec.MsgspecError, manifests.ManifestError) as error:
@@ -167,9 +167,9 @@ def _template(document: Document, known: Mapping[str, int]) -> PodTemplate:
     return PodTemplate(name, pod, _replicas(kind, spec), owner=owner)
 
 
-def _group(document: Document) -> AnyPodGroup:
+def _group(document: Document, known: Mapping[str, int]) -> AnyPodGroup:
     """Raises ManifestError and MsgspecError."""
-    body = manifests.completed(document.body, {})
+    body = manifests.completed(document.body, known)
     group: AnyPodGroup = msgspec.convert(body, GROUP_KINDS[document.api_version])
     return group
 

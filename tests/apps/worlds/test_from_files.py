@@ -15,6 +15,7 @@ from moorage.apps.worlds.from_files import from_files
 from moorage.apps.worlds.world import World
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import ScheduleResult
+from moorage.core.objects.pod_groups import API, CoschedulingPodGroup, PodGroup
 from moorage.core.objects.storage import StorageClass
 
 NODE = """
@@ -22,6 +23,12 @@ apiVersion: v1
 kind: Node
 metadata: {name: n1}
 status: {capacity: {cpu: "4", memory: 8Gi, pods: "110"}}
+"""
+GROUP = """
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: g}
+spec: {priorityClassName: vip, schedulingPolicy: {gang: {minCount: 2}}}
 """
 POD = """
 apiVersion: v1
@@ -116,6 +123,18 @@ globalDefault: true
     assert not made.warnings
 
 
+def test_pod_groups_have_their_class_s_priority(tmp_path: Path) -> None:
+    """Of Kubernetes' own; one of another API may have the same name."""
+    named = "kind: PodGroup, metadata: {name: g}"
+    theirs = f"{{apiVersion: scheduling.x-k8s.io/v1alpha1, {named}, spec: {{minMember: 2}}}}"
+    spec = "{priorityClassName: system-node-critical, schedulingPolicy: {basic: {}}}"
+    made = world(tmp_path, theirs, f"{{apiVersion: {API}, {named}, spec: {spec}}}")
+    store = made.context.cache.store
+    assert store.objects(PodGroup)["default/g"].spec.priority == 2_000_001_000
+    assert store.objects(CoschedulingPodGroup)["default/g"].spec.min_member == 2
+    assert not made.warnings
+
+
 def test_kinds_that_no_plugin_reads_are_said(tmp_path: Path) -> None:
     """Nobody is to think that they count."""
     secret = "{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {key: c2VjcmV0}}"
@@ -144,6 +163,7 @@ def test_an_object_that_cannot_count_is_said(tmp_path: Path) -> None:
             "no PriorityClass",
             id="class",
         ),
+        pytest.param(GROUP, "spec.priorityClassName: 'vip': there is no", id="class of a group"),
         pytest.param(PROFILE, "there is no PluginConfig of this name", id="profile"),
         pytest.param(
             NODE.replace("status:", "status: []\nspec:"), "status: must be an object", id="node"

@@ -96,7 +96,7 @@ class _Intake:
             (sink.api, sink.kind_name): (what.kind, sink) for what, sink in observed.watched()
         }
         self._priorities = manifests.priorities(document.body for document in documents)
-        self._seen = set[tuple[str, str]]()
+        self._seen = set[tuple[str, str, str]]()
 
     def put(self, document: Document) -> bool:
         """Whether it is of a kind that is read. Raises MsgspecError and ManifestError."""
@@ -106,9 +106,10 @@ class _Intake:
         struct, sink = known
         body = manifests.completed(document.body, self._priorities)
         obj: HasMetadata = msgspec.json.decode(msgspec.json.encode(body), type=struct)
-        if (document.kind, key(obj)) in self._seen:
+        named = (document.api_version, document.kind, key(obj))
+        if named in self._seen:
             raise manifests.ManifestError("stands here twice")
-        self._seen.add((document.kind, key(obj)))
+        self._seen.add(named)
         sink.put(obj)
         return True
 

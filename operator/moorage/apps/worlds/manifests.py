@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from moorage.api.bodies import Body
+from moorage.core.objects.pod_groups import API as POD_GROUP_API
 from towtank.model.api_errors import ApiError
 from towtank.strategies import pod_defaults
 
@@ -65,6 +66,8 @@ def completed(body: dict[str, Any], known: Mapping[str, int]) -> dict[str, Any]:
     whole = {**body, "metadata": {**metadata, "uid": "/".join(filter(None, names))}}
     if body.get("kind") == "Node":
         return _node(whole)
+    if (body.get("kind"), body.get("apiVersion")) == ("PodGroup", POD_GROUP_API):
+        _prioritise(_spec(whole), known)
     return _pod(whole, known) if body.get("kind") == "Pod" else whole
 
 
@@ -80,18 +83,28 @@ def _node(node: dict[str, Any]) -> dict[str, Any]:
 
 def _pod(pod: dict[str, Any], known: Mapping[str, int]) -> dict[str, Any]:
     """A pod with the defaults of its spec."""
-    spec = pod.get("spec")
-    if not isinstance(spec, dict):
-        raise ManifestError("spec: Required value")
+    spec = _spec(pod)
     try:
         pod_defaults.default_pod_spec(spec)
         pod_defaults.default_requests(spec)
     except (ApiError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ManifestError(f"spec: {error}") from error
+    _prioritise(spec, known)
+    return pod
+
+
+def _spec(body: dict[str, Any]) -> dict[str, Any]:
+    spec = body.get("spec")
+    if not isinstance(spec, dict):
+        raise ManifestError("spec: Required value")
+    return spec
+
+
+def _prioritise(spec: dict[str, Any], known: Mapping[str, int]) -> None:
+    """Give it its class's priority."""
     name = spec.get("priorityClassName") or _NO_CLASS
     if spec.get("priority") is None:
         if name and name not in known:
             text = f"spec.priorityClassName: {name!r}: there is no PriorityClass of this name"
             raise ManifestError(f"{text}: add it to the files")
         spec["priority"] = known.get(name, 0)
-    return pod
