@@ -1,15 +1,27 @@
 """How hypothesis is used (the same examples on every run of `make test`, many and new ones in `make
-test-all`), and marks.
+test-all`), options and marks.
 """
 
 import pytest
 from hypothesis import settings
+
+from tests.tools import assets
 
 # No deadline per example: the machine is shared, and budgets are the suites' matter
 # (tests/suites.py).
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Which Kubernetes is tried; tests/real/conftest.py says what that does."""
+    parser.addoption(
+        "--kubernetes",
+        default="",
+        choices=["", *assets.OLDER],
+        help="an older control plane instead of the newest",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

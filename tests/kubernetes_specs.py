@@ -67,6 +67,7 @@ def serve(rig: Rig, stack: ExitStack, *, kube_scheduler: bool) -> None:
             f"--kubeconfig={rig.kubeconfig}",
             "--leader-elect=false",
             "--secure-port=0",
+            *rig.gates,
         ]
         child = Child(command, rig.folder / "kube-scheduler.log", rig.environment)
         stack.callback(child.stop)

@@ -28,12 +28,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def assets() -> Path:
-    """The folder of etcd, kube-apiserver and the rest; without it the test fails, or is skipped
-    where Go is absent.
+def assets(request: pytest.FixtureRequest) -> Path:
+    """The folder of etcd, kube-apiserver and the rest, of the version that `--kubernetes` names;
+    without it the test fails, or is skipped where Go is absent.
     """
-    where = binaries.folder()
-    if lacking := [binary.name for binary in binaries.missing(where)]:
+    older = str(request.config.getoption("--kubernetes"))
+    where = binaries.folder(older)
+    if lacking := [binary.name for binary in binaries.missing(where, older)]:
         message = f"{where} lacks {', '.join(lacking)}"
         if shutil.which("go") or os.environ.get("CI") or os.environ.get("KUBEBUILDER_ASSETS"):
             pytest.fail(f"{message}: run `make assets`")

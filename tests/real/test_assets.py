@@ -43,7 +43,7 @@ def test_a_failed_build_is_reported_and_leaves_no_binary(
     """What `go build` printed is in the error, and the binary's name stays free."""
     go = tmp_path / "go"
     go.write_text(
-        '#!/bin/sh\ntest "$1" = list && echo v1.36.1 && exit\necho "it broke" >&2\nexit 3\n'
+        '#!/bin/sh\ntest "$1" = list && echo v1.37.2 && exit\necho "it broke" >&2\nexit 3\n'
     )
     go.chmod(0o755)
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
@@ -52,3 +52,33 @@ def test_a_failed_build_is_reported_and_leaves_no_binary(
     with pytest.raises(assets.AssetsError, match="kube-apiserver: go build ended with 3\nit broke"):
         assets.ensure()
     assert assets.missing(assets.folder()) == list(assets.BINARIES)
+
+
+def test_an_older_kubernetes_is_built_beside(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its servers come from a module of their own, into a folder of their own; the rest is the same
+    files.
+    """
+    go = tmp_path / "go"
+    go.write_text(
+        """#!/bin/sh
+test "$1" = list && echo v1.0.0 && exit
+for word; do test "$last" = -o && target=$word; last=$word; done
+echo "$(basename "$PWD")" > "$target"
+chmod +x "$target"
+"""
+    )
+    go.chmod(0o755)
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    old, new = assets.ensure("1.36"), assets.ensure()
+    assert old != new
+    differ = {
+        binary.name
+        for binary in assets.BINARIES
+        if (old / binary.name).read_text() != (new / binary.name).read_text()
+    }
+    assert differ == {"kube-apiserver", "kube-controller-manager"}
+    assert (old / "kube-apiserver").read_text() == "kubernetes-1.36\n"

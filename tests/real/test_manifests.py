@@ -18,8 +18,8 @@ NAMESPACE = "moorage-system"
 
 @pytest.fixture(scope="module")
 def installed(assets: Path) -> Iterator[Rig]:
-    """A control plane with everything applied."""
-    with Rig(assets) as rig:
+    """A control plane with everything applied; it has no groups of pods, as most clusters."""
+    with Rig(assets, groups=False) as rig:
         rig.kubectl("apply", "-k", str(ROOT / "manifests" / "default"))
         rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
         yield rig

@@ -39,6 +39,7 @@ class Controllers:
                 "--secure-port=0",
                 "--kube-api-qps=200",
                 "--kube-api-burst=400",
+                *self._rig.gates,
             ],
             folder / "kube-controller-manager.log",
             self._rig.environment,

@@ -3,9 +3,11 @@ is one folder.
 """
 
 import contextlib
+import functools
 import http.client
 import json
 import ssl
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -19,18 +21,37 @@ from tests.rig.processes import Child, RigError, free_ports, wait_until
 # lifts the taint of new nodes, and one that removes the finalizers of volumes.
 _NO_ADMISSION: Final = "ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection"
 
+GROUP_GATES: Final = (
+    "GenericWorkload",
+    "DRAWorkloadResourceClaims",
+    "TopologyAwareWorkloadScheduling",
+)
+"""Groups of pods, their claims and their topology: off unless a cluster's administrator says so."""
+_GROUPS_SINCE: Final = (1, 37)
+
+
+@functools.cache
+def minor_version(assets: Path) -> tuple[int, int]:
+    """The major and minor version of the folder's kube-apiserver."""
+    said = subprocess.check_output([assets / "kube-apiserver", "--version"], text=True, timeout=60)
+    major, minor = said.split()[1].removeprefix("v").split(".")[:2]
+    return int(major), int(minor)
+
 
 class Rig(ControlPlane):
     """A real control plane."""
 
     audited = guarded = True
 
-    def __init__(self, assets: Path, apiserver_args: Sequence[str] = ()) -> None:
+    def __init__(
+        self, assets: Path, apiserver_args: Sequence[str] = (), *, groups: bool = True
+    ) -> None:
         """`assets` holds etcd, kube-apiserver and kubectl; `apiserver_args` are added to
-        kube-apiserver's flags.
+        kube-apiserver's flags. With `groups` it serves PodGroups, where its version has them.
         """
         super().__init__(assets / "kubectl")
         self.assets: Final = assets
+        self.groups: Final = groups and minor_version(assets) >= _GROUPS_SINCE
         self._extra: Final = tuple(apiserver_args)
         self._authority: Final = Authority(self.folder)
         self._etcd_port, etcd_peer, self._port = free_ports(3)
@@ -83,6 +104,12 @@ class Rig(ControlPlane):
         """
         self._server().stop(grace)
         self._start_apiserver()
+
+    @property
+    def gates(self) -> list[str]:
+        """The feature gates as a flag, for every component of the cluster."""
+        on = ",".join(f"{name}=true" for name in GROUP_GATES)
+        return [f"--feature-gates={on}"] if self.groups else []
 
     def pids(self) -> list[int]:
         """The process ids of etcd and kube-apiserver."""
@@ -162,5 +189,7 @@ class Rig(ControlPlane):
             f"--audit-log-path={self.audit_log}",
             # In MB: never start a second file.
             "--audit-log-maxsize=100000",
+            *self.gates,
+            *(["--runtime-config=scheduling.k8s.io/v1beta1=true"] if self.groups else ()),
             *self._extra,
         ]

@@ -23,7 +23,7 @@ def kube_scheduler(rig: Rig, name: str = "theirs") -> Iterator[None]:
     file = rig.folder / "kube-scheduler.yaml"
     file.write_text(json.dumps(config))
     child = Child(
-        [rig.assets / "kube-scheduler", f"--config={file}", "--secure-port=0"],
+        [rig.assets / "kube-scheduler", f"--config={file}", "--secure-port=0", *rig.gates],
         rig.folder / "kube-scheduler.log",
         rig.environment,
     )

@@ -1,12 +1,12 @@
 """Build the control plane's binaries and promtool for tests and demos, once, into a cache folder
 outside the checkout.
 
-    python tests/tools/assets.py        # progress goes to stderr, the folder is the last line of
-    stdout
+    python tests/tools/assets.py [1.36]     # progress goes to stderr, the folder is the last line
+                                            # of stdout
 
 Go's module proxy and checksum database are the only source: each folder beside this file is a Go
 module that pins what it builds (own modules, because the projects need different versions of
-the same libraries).
+the same libraries). With a version, the servers are those of that older Kubernetes.
 
 KUBEBUILDER_ASSETS works as for controller-runtime's envtest: a folder that already holds the
 binaries. When it is set, nothing is built. Only the standard library is used, so this runs before
@@ -80,33 +80,46 @@ BINARIES: Final = (
     ),
 )
 
+OLDER: Final = {"1.36": ("kube-apiserver", "kube-controller-manager")}
+"""Older Kubernetes that is tried too: what is built of module kubernetes-VERSION instead."""
+
 
 class AssetsError(Exception):
     """The binaries cannot be had; the message says what to do."""
 
 
-def folder() -> Path:
+def binaries(older: str = "") -> tuple[Binary, ...]:
+    """What to build; ``older`` is one of OLDER."""
+    names = OLDER[older] if older else ()
+    return tuple(
+        binary._replace(module=f"{binary.module}-{older}") if binary.name in names else binary
+        for binary in BINARIES
+    )
+
+
+def folder(older: str = "") -> Path:
     """The folder of the binaries: KUBEBUILDER_ASSETS, or a cache folder named after all that
     decides its content.
     """
     if given := os.environ.get("KUBEBUILDER_ASSETS"):
         return Path(given).expanduser().resolve()
-    key = hashlib.sha256(repr(BINARIES).encode())
-    for module in sorted({binary.module for binary in BINARIES}):
+    wanted = binaries(older)
+    key = hashlib.sha256(repr(wanted).encode())
+    for module in sorted({binary.module for binary in wanted}):
         for file in ("go.mod", "go.sum"):
             key.update((HERE / module / file).read_bytes())
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser() / "moorage" / "assets" / key.hexdigest()[:16]
 
 
-def missing(where: Path) -> list[Binary]:
+def missing(where: Path, older: str = "") -> list[Binary]:
     """The binaries that `where` does not hold."""
-    return [binary for binary in BINARIES if not os.access(where / binary.name, os.X_OK)]
+    return [binary for binary in binaries(older) if not os.access(where / binary.name, os.X_OK)]
 
 
-def ensure() -> Path:
+def ensure(older: str = "") -> Path:
     """Build what is missing and return the folder. Raises AssetsError when that is impossible."""
-    where = folder()
+    where = folder(older)
     if os.environ.get("KUBEBUILDER_ASSETS"):
         if lacking := missing(where):
             names = ", ".join(binary.name for binary in lacking)
@@ -119,8 +132,11 @@ def ensure() -> Path:
     with (where / ".lock").open("w") as lock:
         # A second run waits for the first instead of building the same again.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for binary in missing(where):
-            _build(binary, where)
+        for binary in missing(where, older):
+            if older and binary in BINARIES:
+                os.link(ensure() / binary.name, where / binary.name)
+            else:
+                _build(binary, where)
     return where
 
 
@@ -205,7 +221,7 @@ def _say(text: str) -> None:
 def main() -> int:
     """Build and print the folder; 1 with the reason on stderr when that failed."""
     try:
-        where = ensure()
+        where = ensure(*sys.argv[1:])
     except AssetsError as error:
         _say(f"assets: {error}")
         return 1
