@@ -20,7 +20,7 @@ from tests.tools import assets
 DATA: Final = Path(__file__).parents[2] / "packages" / "towtank" / "src" / "towtank" / "data"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-SERVED: Final[Mapping[str, str]] = {
+SERVED: Final[Mapping[str, str]] = {  # of v1, where a group has no version beside it
     "": "bindings configmaps endpoints events namespaces nodes persistentvolumeclaims "
     "persistentvolumes pods podtemplates replicationcontrollers secrets serviceaccounts services",
     "admissionregistration.k8s.io": "validatingwebhookconfigurations",
@@ -40,6 +40,7 @@ SERVED: Final[Mapping[str, str]] = {
     "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
     "resource.k8s.io": "deviceclasses resourceclaims resourceclaimtemplates resourceslices",
     "scheduling.k8s.io": "priorityclasses",
+    "scheduling.k8s.io/v1beta1": "podgroups workloads",
     "storage.k8s.io": "csidrivers csinodes csistoragecapacities storageclasses volumeattachments",
 }
 SUBRESOURCES: Final = (
@@ -94,7 +95,8 @@ def _discovered(client: Client, path: str) -> Iterator[tuple[str, dict[str, Any]
 
 
 def _served(group: str, version: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
-    return version["version"] == "v1" and resource["resource"] in SERVED.get(group, "").split()
+    beta = "" if version["version"] == "v1" else f"/{version['version']}"
+    return resource["resource"] in SERVED.get(f"{group}{beta}", "").split()
 
 
 def _resource(group: str, version: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from towtank.controllers.garbage_collector import GarbageCollector
 from towtank.controllers.kubelet import KubeletSimulator
 from towtank.controllers.namespace import CRDFinalizer, NamespaceController
 from towtank.controllers.persistent_volume import PersistentVolumeController
+from towtank.controllers.pod_group import PodGroupProtectionController
 from towtank.controllers.replica_set import ReplicaSetController
 from towtank.controllers.stateful_set import StatefulSetController
 from towtank.model.catalogue import Catalogue
@@ -36,7 +37,9 @@ class ControllerSettings:
     stop_after: float = 1.0
     """Seconds from a pod's deletion until it is gone, at most its grace."""
     workloads: bool = True
-    """Deployments, ReplicaSets, ReplicationControllers, StatefulSets and PodDisruptionBudgets."""
+    """Deployments, ReplicaSets, ReplicationControllers, StatefulSets, PodDisruptionBudgets and
+    PodGroups.
+    """
     kubelets: bool = True
     """Nodes become ready, pods run and go."""
     volumes: bool = True
@@ -107,5 +110,6 @@ def _controllers(client: ControllerClient, settings: ControllerSettings) -> Iter
         yield DeploymentController(client)
         yield StatefulSetController(client)
         yield DisruptionController(client)
+        yield PodGroupProtectionController(client)
     if settings.volumes:
         yield PersistentVolumeController(client, make=settings.provisioning)

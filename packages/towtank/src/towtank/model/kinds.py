@@ -16,7 +16,7 @@ from kubefacts import names
 from towtank.model.api_errors import StatusCause
 from towtank.model.schema_nodes import ANYTHING, SchemaNode
 
-KUBERNETES: Final = (1, 36, 1)
+KUBERNETES: Final = (1, 37, 2)
 """The version whose API this is."""
 
 Body: TypeAlias = dict[str, Any]

@@ -65,6 +65,16 @@ def pod_spec_causes(
     if node := spec.get("nodeName"):
         yield from invalid(f"{path}.nodeName", node, names.dns_subdomain(node))
     yield from one_of(spec.get("preemptionPolicy"), _PREEMPTIONS, f"{path}.preemptionPolicy")
+    yield from _group_causes(spec.get("schedulingGroup"), f"{path}.schedulingGroup.podGroupName")
+
+
+def _group_causes(group: Body | None, field: str) -> Iterator[StatusCause]:
+    if group is not None:
+        name = group.get("podGroupName")
+        if name is None:
+            yield StatusCause.invalid(field, None, "must specify one of: `podGroupName`")
+        else:
+            yield from invalid(field, name, names.dns_subdomain(name))
 
 
 def _volume_causes(spec: Body, path: str) -> Iterator[StatusCause]:

@@ -105,11 +105,15 @@ def _require_computed(pod: Body, field: str, computed: object, what: str) -> Non
 
 def _class_of(pod: Body, reads: ObjectGetter) -> Body | None:
     name = pod["spec"].get("priorityClassName")
-    if not name:
-        return _default_class(reads)
-    if found := reads.find(f"{PLURAL}.{GROUP}", "", name):
-        return found
-    raise pod_refused(pod, f"no PriorityClass with name {name} was found")
+    chosen = found(name, reads)
+    if name and chosen is None:
+        raise pod_refused(pod, f"no PriorityClass with name {name} was found")
+    return chosen
+
+
+def found(name: str | None, reads: ObjectGetter) -> Body | None:
+    """The class of this name, or the default one where none is named."""
+    return reads.find(f"{PLURAL}.{GROUP}", "", name) if name else _default_class(reads)
 
 
 def _default_class(reads: ObjectGetter) -> Body | None:

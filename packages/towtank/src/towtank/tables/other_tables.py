@@ -38,6 +38,24 @@ def _priority_class(body: Body, age: Age) -> Cells:
     ]
 
 
+def _pod_group(body: Body, age: Age) -> Cells:
+    policy = (spec(body).get("schedulingPolicy") or {}).get("gang")
+    scheduled = condition(body, "PodGroupInitiallyScheduled")
+    state = "Pending" if scheduled is None else "Unschedulable"
+    if scheduled == "True":
+        state = "Scheduled"
+    for said in status(body).get("conditions") or ():
+        if said["type"] == "DisruptionTarget":
+            state = said["reason"]
+    return [
+        name(body),
+        "Basic" if policy is None else "Gang",
+        (spec(body).get("workloadRef") or {}).get("workloadName", NONE),
+        state,
+        created(body, age),
+    ]
+
+
 def _lease(body: Body, age: Age) -> Cells:
     return [name(body), spec(body).get("holderIdentity") or "", created(body, age)]
 
@@ -124,6 +142,10 @@ OTHERS = {
         columns("Name, Value:integer, Global-Default:boolean, Age, PreemptionPolicy"),
         _priority_class,
     ),
+    "podgroups.scheduling.k8s.io": KindPrinter(
+        columns("Name, Policy, Workload, Status, Age"), _pod_group
+    ),
+    "workloads.scheduling.k8s.io": _NAMED,
     "leases.coordination.k8s.io": KindPrinter(columns("Name, Holder, Age"), _lease),
     "runtimeclasses.node.k8s.io": KindPrinter(columns("Name, Handler, Age"), _runtime_class),
     "networkpolicies.networking.k8s.io": KindPrinter(
