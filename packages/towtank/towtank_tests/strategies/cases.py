@@ -22,6 +22,8 @@ PODS: Final = f"{CORE}/pods"
 MAPS: Final = f"{CORE}/configmaps"
 CLAIMS: Final = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 REQUEST: Final = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
+GROUPS: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
+TEMPLATES: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/workloads"
 RUNTIMES: Final = "/apis/node.k8s.io/v1/runtimeclasses"
 TOLERATION: Final = {"key": "k", "operator": "Exists"}
 CONSUMER: Final = {"resource": "pods", "name": "p", "uid": "uid-1"}
@@ -1585,4 +1587,50 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
     ],
 }
 
-CASES: Final[Mapping[str, Sequence[Step]]] = {**_PODS, **_EVICTIONS, **_WORKLOADS, **_CLUSTER}
+
+def group(name: str, least: int = 2, **spec: Any) -> Body:
+    """A PodGroup that wants so many pods at once."""
+    return named(name, spec={"schedulingPolicy": {"gang": {"minCount": least}}, **spec})
+
+
+_GROUPS: Final[Mapping[str, Sequence[Step]]] = {
+    "groups": create(
+        GROUPS,
+        group("critical", priorityClassName="system-node-critical"),
+        group("own-priority", priority=7),
+        group("no-class", priorityClassName="nobody"),
+        group("none", 0),
+        group("negative", -1),
+        group("two-modes", disruptionMode={"single": {}, "all": {}}),
+        named("no-policy", spec={}),
+        named("basic", spec={"schedulingPolicy": {"basic": {}}, "disruptionMode": {"all": {}}}),
+    ),
+    "changes of groups": changes(
+        GROUPS,
+        group("changed", 3),
+        {"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}},
+        {"spec": {"schedulingPolicy": {"gang": None, "basic": {}}}},
+        {"spec": {"disruptionMode": {"single": None, "all": {}}}},
+        {"spec": {"priority": 3}},
+        {"status": {"conditions": []}},
+    ),
+    "deleted groups": deletions(GROUPS, group("deleted"), "", "Foreground"),
+    "templates of groups": create(
+        TEMPLATES,
+        named("one", spec={"podGroupTemplates": [{"name": "a", **group("a")["spec"]}]}),
+        named("none", spec={"podGroupTemplates": []}),
+    ),
+    "members": [
+        *create(PODS, pod("member", schedulingGroup={"podGroupName": "g"})),
+        *create(PODS, pod("of-none", schedulingGroup={})),
+        ("MERGE", f"{PODS}/member", {"spec": {"schedulingGroup": {"podGroupName": "h"}}}),
+    ],
+}
+
+CASES: Final[Mapping[str, Sequence[Step]]] = {
+    **_PODS,
+    **_EVICTIONS,
+    **_WORKLOADS,
+    **_CLUSTER,
+    **_GROUPS,
+}
