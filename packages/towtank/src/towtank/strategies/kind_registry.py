@@ -96,7 +96,7 @@ _OWN: Final[Mapping[str, _Own]] = {
     runtime_class.KEY: _Own(runtime_class.RuntimeClassStrategy()),
     "priorityclasses.scheduling.k8s.io": _Own(priority_class.PriorityClassStrategy()),
     pod_group.KEY: _Own(pod_group.PodGroupStrategy()),
-    pod_group.WORKLOADS: _Own(pod_group.WorkloadStrategy()),
+    pod_group.WORKLOADS: _Own(pod_group.GroupTemplatesStrategy()),
     crd.KEY: _Own(crd.CRDStrategy(), generation=True),
     "deviceclasses.resource.k8s.io": _Own(resource_claim.DeviceClassStrategy(), generation=True),
     "resourceclaims.resource.k8s.io": _Own(resource_claim.ResourceClaimStrategy()),

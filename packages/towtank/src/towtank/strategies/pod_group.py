@@ -81,7 +81,7 @@ class PodGroupStrategy(Strategy):
         ]
 
 
-class WorkloadStrategy(Strategy):
+class GroupTemplatesStrategy(Strategy):
     """Templates of groups, which whoever makes the pods follows."""
 
     conditional = True
