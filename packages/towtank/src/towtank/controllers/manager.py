@@ -15,10 +15,10 @@ from towtank.controllers.controller import Controller
 from towtank.controllers.deployment import DeploymentController
 from towtank.controllers.disruption import DisruptionController
 from towtank.controllers.garbage_collector import GarbageCollector
+from towtank.controllers.group_protection import PodGroupProtectionController
 from towtank.controllers.kubelet import KubeletSimulator
 from towtank.controllers.namespace import CRDFinalizer, NamespaceController
 from towtank.controllers.persistent_volume import PersistentVolumeController
-from towtank.controllers.pod_group import PodGroupProtectionController
 from towtank.controllers.replica_set import ReplicaSetController
 from towtank.controllers.stateful_set import StatefulSetController
 from towtank.model.catalogue import Catalogue
