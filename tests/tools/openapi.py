@@ -38,7 +38,9 @@ SERVED: Final[Mapping[str, str]] = {  # of v1, where a group has no version besi
     "node.k8s.io": "runtimeclasses",
     "policy": "poddisruptionbudgets",
     "rbac.authorization.k8s.io": "clusterrolebindings clusterroles rolebindings roles",
-    "resource.k8s.io": "deviceclasses resourceclaims resourceclaimtemplates resourceslices",
+    "resource.k8s.io": (
+        "deviceclasses devicetaintrules resourceclaims resourceclaimtemplates resourceslices"
+    ),
     "scheduling.k8s.io": "priorityclasses",
     "scheduling.k8s.io/v1beta1": "podgroups workloads",
     "storage.k8s.io": "csidrivers csinodes csistoragecapacities storageclasses volumeattachments",

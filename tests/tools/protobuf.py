@@ -73,7 +73,7 @@ def _fields(body: str, package: str, members: Mapping[str, tuple[str, str]]) -> 
             letters += "z"
         yield [
             int(number),
-            "" if "inline" in options else json_name or name,
+            json_name,
             _type(value or kind, package),
             letters,
         ]

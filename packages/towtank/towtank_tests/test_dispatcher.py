@@ -183,7 +183,7 @@ def test_a_field_that_is_said_twice_is_warned_of(asked: InMemoryCluster) -> None
             "?fieldManager=x",
             b'{"kind":',
             400,
-            "error decoding YAML: error converting YAML to JSON",
+            "error encoding patch: yaml: line 1",
         ),
         (MERGE, "", b'{"metadata":{"labels":{"a":"b"}}}', 200, ""),
         (

@@ -1629,8 +1629,8 @@ _GROUPS: Final[Mapping[str, Sequence[Step]]] = {
 
 CASES: Final[Mapping[str, Sequence[Step]]] = {
     **_PODS,
+    **_GROUPS,
     **_EVICTIONS,
     **_WORKLOADS,
     **_CLUSTER,
-    **_GROUPS,
 }

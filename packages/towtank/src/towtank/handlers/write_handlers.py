@@ -81,8 +81,11 @@ class WriteHandlers:
         try:
             patch = bodies.from_json(request.body)
         except DecodeFailure as fault:
-            what = "" if given == patches.STRATEGIC else "error decoding patch: "
-            raise bad_request(f"{what}{fault}") from fault
+            texts = {
+                patches.STRATEGIC: f"{fault}",
+                patches.MERGE: "invalid JSON patch",
+            }
+            raise bad_request(texts.get(given, f"error decoding patch: {fault}")) from fault
         self._warn(request, resource.kind, asked)
         return patches.change(given, patch, resource)
 
@@ -231,7 +234,7 @@ def _applied(request: ApiRequest) -> Body:
     try:
         body = bodies.from_yaml(request.body)
     except DecodeFailure as fault:
-        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
+        raise bad_request(f"error encoding patch: {fault}") from fault
     if not isinstance(body, dict | None):
         unmarshaled = (
             f"json: cannot unmarshal {json_type(body)} into Go value of type "

@@ -86,13 +86,14 @@ def new_finalizer_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iter
 
 def owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[StatusCause]:
     """What is wrong with metadata.ownerReferences."""
-    for owner in owners:
+    for index, owner in enumerate(owners):
+        path = f"metadata.ownerReferences[{index}]"
         for key, text in (
-            ("apiVersion", "version must not be empty"),
+            ("apiVersion", "must not be empty"),
             *((key, "must not be empty") for key in ("kind", "name", "uid")),
         ):
             if not owner.get(key):
-                yield StatusCause.invalid(f"metadata.ownerReferences.{key}", "", text)
+                yield StatusCause.required(f"{path}.{key}", text)
     controllers = [
         f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")
     ]

@@ -53,6 +53,8 @@ class SchemaNode:
 
     name: str = ""
     """Of the definition, for built-in kinds: as Go calls the type."""
+    package: str = "v1"
+    """Where it is defined, as Go calls that."""
     type: str = ""
     properties: Mapping[str, SchemaNode] = dataclasses.field(default_factory=lambda: NOTHING)
     additional: SchemaNode | None = None

@@ -146,7 +146,7 @@ def _go_type(node: SchemaNode) -> str:
         return f"[]{_go_type(node.items)}" if node.items else "[]"
     if node.type == "object":
         if node.name or node.additional is None:
-            return f"v1.{node.name}" if node.name else "map[string]"
+            return f"{node.package}.{node.name}" if node.name else "map[string]"
         of_quantities = node.additional.limits.get("format") == "quantity"
         return "v1.ResourceList" if of_quantities else f"map[string]{_go_type(node.additional)}"
     if node.int_or_string or node.type == "integer":

@@ -50,8 +50,9 @@ class _Parser:
             self._parsed[name] = SchemaNode(
                 type="object", preserve_unknown=True, merge=MergeType.GRANULAR
             )
+            *_, package, kind = name.split(".")
             self._parsed[name] = dataclasses.replace(
-                self.node(self._definitions[name]), name=name.rpartition(".")[2]
+                self.node(self._definitions[name]), name=kind, package=package
             )
         return self._parsed[name]
 
@@ -152,6 +153,17 @@ class _BuiltIn(_Parser):
         whole = {"x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-map-type": "atomic"}
         return super().node({**schema, **whole} if anything else schema)
 
+    def _held(self, schema: Any) -> SchemaNode | None:
+        """Null in a list or a map is the type's zero."""
+        if not isinstance(schema, Mapping) or "default" in schema:
+            return super()._held(schema)
+        known = self._definitions.get(schema.get("$ref", ""))
+        if known is None:
+            zero = None if schema.get("format") == "byte" else _ZEROS.get(schema.get("type", ""))
+        else:
+            zero = {} if known.get("type") == "object" else None
+        return super()._held(schema if zero is None else {**schema, "default": zero})
+
     def field(self, schema: Mapping[str, Any]) -> SchemaNode:
         """A text, a number or a truth that is always written has its zero; a struct is present
         where it is asked for.
@@ -162,6 +174,9 @@ class _BuiltIn(_Parser):
             super().field({key: value for key, value in schema.items() if key != "default"}),
             present=True,
         )
+
+
+_ZEROS: Final = {"string": "", "integer": 0, "boolean": False}
 
 
 def _overlaid(node: SchemaNode, schema: Mapping[str, Any]) -> SchemaNode:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kubefacts import quantities
+from kubefacts import names, quantities
 from towtank.model.api_errors import ApiError, StatusCause, forbidden, undecodable
 from towtank.model.kinds import Body
 
@@ -87,11 +87,29 @@ def port(value: object, field: str) -> Iterator[StatusCause]:
         yield StatusCause.invalid(field, value, "must be between 1 and 65535, inclusive")
 
 
-def unchanged(new: Body, old: Body, *paths: str) -> Iterator[StatusCause]:
-    """Fields that stay as they were when the object was made."""
+def condition_causes(conditions: Iterable[Body] | None, path: str) -> Iterator[StatusCause]:
+    """metav1.Conditions: each has a type, a status, a time and a reason."""
+    for condition, where in indexed(conditions, path):
+        yield from named(condition.get("type") or "", f"{where}.type", names.qualified_name)
+        status = condition.get("status") or ""
+        if not status:
+            yield StatusCause.required(f"{where}.status")
+        yield from one_of(status or None, ("False", "True", "Unknown"), f"{where}.status")
+        for field in ("lastTransitionTime", "reason"):
+            if not condition.get(field):
+                yield StatusCause.required(f"{where}.{field}")
+
+
+def unchanged(
+    new: Body, old: Body, *paths: str, shown: bool = True, within: str = ""
+) -> Iterator[StatusCause]:
+    """Fields that stay as they were when the object was made; their new values are told where they
+    are ``shown``. The objects stand at ``within``, a path that ends with a dot.
+    """
     for path in paths:
         if at(new, path) != at(old, path):
-            yield StatusCause.invalid(path, at(new, path), IMMUTABLE)
+            value = at(new, path) if shown else None
+            yield StatusCause.invalid(f"{within}{path}", value, IMMUTABLE)
 
 
 def unique(values: Iterable[tuple[object, str]]) -> Iterator[StatusCause]:

@@ -99,6 +99,9 @@ _OWN: Final[Mapping[str, _Own]] = {
     pod_group.WORKLOADS: _Own(pod_group.GroupTemplatesStrategy()),
     crd.KEY: _Own(crd.CRDStrategy(), generation=True),
     "deviceclasses.resource.k8s.io": _Own(resource_claim.DeviceClassStrategy(), generation=True),
+    "devicetaintrules.resource.k8s.io": _Own(
+        resource_claim.DeviceTaintRuleStrategy(), generation=True
+    ),
     "resourceclaims.resource.k8s.io": _Own(resource_claim.ResourceClaimStrategy()),
     "resourceclaimtemplates.resource.k8s.io": _Own(resource_claim.ResourceClaimTemplateStrategy()),
     "resourceslices.resource.k8s.io": _Own(resource_claim.ResourceSliceStrategy(), generation=True),

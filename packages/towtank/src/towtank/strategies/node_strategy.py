@@ -60,13 +60,15 @@ class NodeStrategy(Strategy):
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Where a node comes from does not change."""
-        return [
-            StatusCause.forbidden(
-                field, f'node updates may not change {word} except from "" to valid'
-            )
-            for field, word in (("spec.podCIDRs", "podCIDR"), ("spec.providerID", "providerID"))
-            if at(old, field) not in (None, [], "", at(new, field))
-        ]
+        causes = []
+        if at(old, "spec.podCIDRs") not in (None, [], at(new, "spec.podCIDRs")):
+            text = 'node updates may not change podCIDR except from "" to valid'
+            causes.append(StatusCause.forbidden("spec.podCIDRs", text))
+        now, before = (at(body, "spec.providerID") or "" for body in (new, old))
+        if before and now != before:
+            text = f"field cannot be {'modified' if now else 'cleared'} once set"
+            causes.append(StatusCause.invalid("spec.providerID", None, text))
+        return causes
 
     def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Refuse wrong amounts."""

@@ -7,14 +7,21 @@ groups off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, Final
 
 from kubefacts import names
 from towtank.model.api_errors import StatusCause, forbidden
-from towtank.model.kinds import Body, ObjectGetter, Strategy
+from towtank.model.kinds import META, Body, ObjectGetter, Strategy
 from towtank.strategies import priority_class
-from towtank.strategies.common import at, indexed, invalid, named, unchanged
+from towtank.strategies.common import (
+    at,
+    condition_causes,
+    indexed,
+    invalid,
+    named,
+    unchanged,
+)
 
 GROUP: Final = "scheduling.k8s.io"
 PLURAL: Final = "podgroups"
@@ -42,10 +49,11 @@ class PodGroupStrategy(Strategy):
     """A group says how many of its pods are to be placed at once, and the like."""
 
     conditional = True
+    status_leaves = META
 
     def default(self, body: Body) -> None:
         """An empty spec is one."""
-        _without_gated(body.setdefault("spec", {}))
+        body.setdefault("spec", {})
 
     def admit(self, body: Body, reads: ObjectGetter) -> None:
         """Its class' priority, and the finalizer that holds it while pods use it."""
@@ -54,6 +62,15 @@ class PodGroupStrategy(Strategy):
         if FINALIZER not in finalizers:
             body["metadata"]["finalizers"] = [*finalizers, FINALIZER]
 
+    def prepare_create(self, body: Body) -> None:
+        """Nothing has become of it yet."""
+        body["status"] = {}
+        _drop_gated(body["spec"])
+
+    def prepare_update(self, new: Body, old: Body) -> None:
+        """As when it was made."""
+        _drop_gated(new["spec"])
+
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Whose template it follows, and what it says itself."""
         return (*_reference_causes(at(body, "spec.workloadRef")), *_causes(body["spec"], "spec"))
@@ -61,23 +78,18 @@ class PodGroupStrategy(Strategy):
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Of a group only the least number of its pods may change."""
         return (
-            *unchanged(new, old, "spec.workloadRef"),
+            *unchanged(new, old, "spec.workloadRef", shown=False),
             *_policy_changes(new["spec"], old["spec"], "spec.schedulingPolicy"),
-            *_changes(new["spec"], old["spec"], "spec"),
+            *unchanged(new["spec"], old["spec"], *_FIXED, shown=False, within="spec."),
         )
 
     def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
-        """Claims that were made for it are those that it names."""
+        """Conditions are whole; claims that were made for it are those that it names."""
         claims = {claim.get("name") for claim in at(new, "spec.resourceClaims") or ()}
         statuses = at(new, "status.resourceClaimStatuses")
         return [
-            StatusCause.invalid(
-                f"{where}.name",
-                status.get("name", ""),
-                "must match the name of an entry in `spec.resourceClaims`",
-            )
-            for status, where in indexed(statuses, "status.resourceClaimStatuses")
-            if status.get("name") not in claims
+            *condition_causes(at(new, "status.conditions"), "status.conditions"),
+            *_claim_status_causes(statuses, claims),
         ]
 
 
@@ -89,9 +101,16 @@ class GroupTemplatesStrategy(Strategy):
     def default(self, body: Body) -> None:
         """An empty spec is one."""
         spec = body.setdefault("spec", {})
-        spec.pop("compositePodGroupTemplates", None)
         for template in spec.get("podGroupTemplates") or ():
-            _without_gated(template)
+            template.setdefault("schedulingConstraints", None)
+
+    def prepare_create(self, body: Body) -> None:
+        """Without what only features that are off would read."""
+        _drop_gated_templates(body["spec"])
+
+    def prepare_update(self, new: Body, old: Body) -> None:
+        """As when it was made."""
+        _drop_gated_templates(new["spec"])
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Every template, and that they agree."""
@@ -99,12 +118,19 @@ class GroupTemplatesStrategy(Strategy):
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """No template comes or goes, and little of one changes."""
-        return (*unchanged(new, old, "spec.controllerRef"), *_template_changes(new, old))
+        owner = unchanged(new, old, "spec.controllerRef", shown=False)
+        return (*owner, *_template_changes(new, old))
 
 
-def _without_gated(spec: Body) -> None:
+def _drop_gated(spec: Body) -> None:
     for field in _GATED:
         spec.pop(field, None)
+
+
+def _drop_gated_templates(spec: Body) -> None:
+    spec.pop("compositePodGroupTemplates", None)
+    for template in spec.get("podGroupTemplates") or ():
+        _drop_gated(template)
 
 
 def _resolve_priority(group: Body, reads: ObjectGetter) -> None:
@@ -197,19 +223,21 @@ def _reference_causes(reference: Body | None) -> Iterator[StatusCause]:
         yield from named(template or "", "spec.workloadRef.templateName", names.dns_label)
 
 
+def _claim_status_causes(
+    statuses: Sequence[Body] | None, claims: Container[str | None]
+) -> Iterator[StatusCause]:
+    for status, where in indexed(statuses, "status.resourceClaimStatuses"):
+        if status.get("name") not in claims:
+            text = "must match the name of an entry in `spec.resourceClaims`"
+            yield StatusCause.invalid(f"{where}.name", status.get("name", ""), text)
+
+
 # ---- what may change -----------------------------------------------------------------------------
-
-
-def _changes(new: Body, old: Body, path: str) -> Iterator[StatusCause]:
-    for field in _FIXED:
-        if new.get(field) != old.get(field):
-            yield StatusCause.invalid(f"{path}.{field}", None, "field is immutable")
 
 
 def _policy_changes(new: Body, old: Body, path: str) -> Iterator[StatusCause]:
     now, before = (spec.get("schedulingPolicy") or {} for spec in (new, old))
-    if now.get("basic") != before.get("basic"):
-        yield StatusCause.invalid(f"{path}.basic", None, "field is immutable")
+    yield from unchanged(now, before, "basic", shown=False, within=f"{path}.")
     if before.get("gang") is None and now.get("gang") is not None:
         yield StatusCause.invalid(f"{path}.gang", None, "field cannot be set once created")
     elif before.get("gang") is not None and now.get("gang") is None:
@@ -226,7 +254,7 @@ def _template_changes(new: Body, old: Body) -> Iterator[StatusCause]:
             yield StatusCause.forbidden(where, "item may not be added")
         else:
             yield from _policy_changes(template, same, f"{where}.schedulingPolicy")
-            yield from _changes(template, same, where)
+            yield from unchanged(template, same, *_FIXED, shown=False, within=f"{where}.")
     yield from (
         StatusCause.forbidden(path, "item may not be removed") for name in before if name not in now
     )
@@ -247,6 +275,11 @@ def _workload_causes(spec: Body) -> Iterator[StatusCause]:
     if len(templates) > _MOST_TEMPLATES:
         yield StatusCause.too_many("spec.podGroupTemplates", len(templates), _MOST_TEMPLATES)
         return
+    seen: set[str] = set()
+    for template, where in indexed(templates, "spec.podGroupTemplates"):
+        if template.get("name") in seen:
+            yield StatusCause.duplicate(where, template)
+        seen.add(template.get("name", ""))
     for template, where in indexed(templates, "spec.podGroupTemplates"):
         yield from named(template.get("name") or "", f"{where}.name", names.dns_label)
         yield from _causes(template, where)

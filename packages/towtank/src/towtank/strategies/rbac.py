@@ -8,7 +8,7 @@ from typing import Final
 from kubefacts import names
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, Strategy
-from towtank.strategies.common import fill, indexed, one_of
+from towtank.strategies.common import IMMUTABLE, fill, indexed, one_of
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
@@ -65,7 +65,7 @@ class RoleBindingStrategy(RBACStrategy):
             name: new["roleRef"].get(key)
             for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
         }
-        return (StatusCause.invalid("roleRef", shown, "cannot change roleRef"),)
+        return (StatusCause.invalid("roleRef", shown, IMMUTABLE),)
 
 
 def _subject_causes(subject: Body, path: str, *, clusterwide: bool) -> Iterator[StatusCause]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from kubefacts import names
 from towtank.model import object_selectors
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import META, Body, Strategy
@@ -13,17 +14,15 @@ from towtank.strategies.common import (
     at,
     fill,
     indexed,
+    named,
+    one_of,
     read_quantities,
     unchanged,
-    unique,
 )
 
 _EXACTLY: Final = "ExactCount"
 _ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
-_RESULT: Final = (
-    *("request", "driver", "pool", "device", "adminAccess", "tolerations"),
-    *("bindingConditions", "bindingFailureConditions", "shareID", "consumedCapacity"),
-)
+_TAINT_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _NOT_ALLOCATED: Final = "may not be specified when `allocated` is not set"
 _NO_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest "
@@ -54,7 +53,8 @@ def _request_causes(spec: Body, path: str) -> Iterator[StatusCause]:
 def _status_causes(new: Body, old: Body) -> Iterator[StatusCause]:
     allocation, before = at(new, "status.allocation"), at(old, "status.allocation")
     if allocation and before and allocation != before:
-        yield StatusCause.invalid("status.allocation", _shown(allocation), IMMUTABLE)
+        text = "field cannot be modified once set"
+        yield StatusCause.invalid("status.allocation", None, text)
     elif allocation and not before:
         yield from _result_causes(new["spec"], at(allocation, "devices.results"))
     consumers = list(indexed(at(new, "status.reservedFor"), "status.reservedFor"))
@@ -64,7 +64,11 @@ def _status_causes(new: Body, old: Body) -> Iterator[StatusCause]:
         for field in ("resource", "name", "uid"):
             if not consumer.get(field):
                 yield StatusCause.required(f"{where}.{field}")
-    yield from unique((consumer.get("uid"), where) for consumer, where in consumers)
+    seen = set()
+    for consumer, where in consumers:
+        if consumer.get("uid") in seen:
+            yield StatusCause.duplicate(where, consumer)
+        seen.add(consumer.get("uid"))
 
 
 def _result_causes(spec: Body, results: Sequence[Body] | None) -> Iterator[StatusCause]:
@@ -79,24 +83,36 @@ def _result_causes(spec: Body, results: Sequence[Body] | None) -> Iterator[Statu
             yield StatusCause.invalid(f"{where}.request", name, _NO_REQUEST)
 
 
-def _shown(allocation: Body) -> Body:
-    """As Go prints it."""
-    results = [
-        {f"{name[0].upper()}{name[1:]}": one.get(name) for name in _RESULT}
-        for one in at(allocation, "devices.results") or ()
-    ]
-    devices = {"Results": results, "Config": at(allocation, "devices.config")}
-    return {
-        "Devices": devices,
-        "NodeSelector": allocation.get("nodeSelector"),
-        "AllocationTimestamp": allocation.get("allocationTimestamp"),
-    }
-
-
 class DeviceClassStrategy(Strategy):
     def default(self, body: Body) -> None:
         """An empty spec is one."""
         body.setdefault("spec", {})
+
+
+class DeviceTaintRuleStrategy(Strategy):
+    """A taint that an administrator gives to devices."""
+
+    conditional = True
+    status_leaves = META
+
+    def default(self, body: Body) -> None:
+        """A taint without anything is one, too."""
+        body.setdefault("spec", {}).setdefault("taint", {})
+
+    def prepare_create(self, body: Body) -> None:
+        """The taint says since when it is there."""
+        body["status"] = {}
+        fill(body["spec"]["taint"], {"timeAdded": body["metadata"]["creationTimestamp"]})
+
+    def validate(self, body: Body) -> Sequence[StatusCause]:
+        """A key and an effect."""
+        taint, path = body["spec"]["taint"], "spec.taint"
+        effect = taint.get("effect") or ""
+        return [
+            *named(taint.get("key") or "", f"{path}.key", names.qualified_name),
+            *([] if effect else [StatusCause.required(f"{path}.effect")]),
+            *one_of(effect or None, _TAINT_EFFECTS, f"{path}.effect"),
+        ]
 
 
 class ResourceClaimStrategy(Strategy):

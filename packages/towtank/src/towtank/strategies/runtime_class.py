@@ -37,7 +37,7 @@ class RuntimeClassStrategy(Strategy):
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A class means the same handler as long as it is there."""
-        return tuple(unchanged(new, old, "handler"))
+        return tuple(unchanged(new, old, "handler", shown=False))
 
 
 def _causes(body: Body) -> Iterator[StatusCause]:

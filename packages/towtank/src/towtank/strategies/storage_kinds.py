@@ -52,9 +52,8 @@ class StorageClassStrategy(Strategy):
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A class means the same as long as it is there."""
-        return tuple(
-            unchanged(new, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
-        )
+        fixed = ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
+        return tuple(unchanged(new, old, *fixed, shown=False))
 
 
 def default_claim_spec(spec: Body) -> None:
@@ -185,6 +184,7 @@ class CSIDriverStrategy(Strategy):
                 "requiresRepublish": False,
                 "seLinuxMount": False,
                 "volumeLifecycleModes": ["Persistent"],
+                "preventPodSchedulingIfMissing": False,
             },
         )
 
@@ -198,6 +198,10 @@ class CSINodeStrategy(Strategy):
         spec["drivers"] = spec.get("drivers") or None
         for driver in spec["drivers"] or ():
             driver.setdefault("topologyKeys", None)
+
+    def prepare_create(self, body: Body) -> None:
+        """No driver has said anything yet."""
+        body["status"] = {}
 
 
 class CSIStorageCapacityStrategy(Strategy):

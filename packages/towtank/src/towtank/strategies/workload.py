@@ -186,17 +186,7 @@ class ReplicationControllerStrategy(ReplicaSetStrategy):
 
 class StatefulSetStrategy(WorkloadStrategy):
     zeros = ("replicas", "availableReplicas")
-    free: frozenset[str] = frozenset(
-        {
-            "replicas",
-            "ordinals",
-            "template",
-            "updateStrategy",
-            "revisionHistoryLimit",
-            "persistentVolumeClaimRetentionPolicy",
-            "minReadySeconds",
-        }
-    )
+    fixed = ("selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy")
 
     def default(self, body: Body) -> None:
         """One pod after another unless the spec says otherwise."""
@@ -205,7 +195,7 @@ class StatefulSetStrategy(WorkloadStrategy):
         fill(spec, {"replicas": 1, "revisionHistoryLimit": 10, "serviceName": ""})
         fill(spec, {"podManagementPolicy": "OrderedReady", _RETENTION: {}})
         fill(spec[_RETENTION], {"whenDeleted": "Retain", "whenScaled": "Retain"})
-        _default_rollout(spec, "updateStrategy", {"partition": 0})
+        _default_rollout(spec, "updateStrategy", {"partition": 0, "maxUnavailable": 1})
         for claim in spec.get("volumeClaimTemplates") or ():
             fill(claim, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {}})
             fill(claim["status"], {"phase": "Pending"})
@@ -213,18 +203,7 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Most of it stays."""
-        if all(
-            new["spec"].get(key) == old["spec"].get(key)
-            for key in {*new["spec"], *old["spec"]} - self.free
-        ):
-            return ()
-        text = (
-            "updates to statefulset spec for fields other than 'replicas', 'ordinals', "
-            "'template', 'updateStrategy', "
-            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
-            "'minReadySeconds' are forbidden"
-        )
-        return (StatusCause.forbidden("spec", text),)
+        return tuple(unchanged(new, old, *(f"spec.{field}" for field in self.fixed)))
 
 
 class DaemonSetStrategy(WorkloadStrategy):

@@ -62,9 +62,7 @@ def access(
     review = _read(verbs, target.resource, review, options)
     spec: dict[str, Any] = review.get("spec") or {}
     if (spec.get("resourceAttributes") is None) == (spec.get("nonResourceAttributes") is None):
-        causes = [
-            StatusCause.invalid("spec.resourceAttributes", spec.get("resourceAttributes"), _EITHER)
-        ]
+        causes = [StatusCause.invalid("spec", spec.get("resourceAttributes"), _EITHER)]
         raise invalid("", target.resource.group, "", causes)
     if target.namespace:
         review["metadata"]["namespace"] = target.namespace

@@ -56,6 +56,17 @@ def _pod_group(body: Body, age: Age) -> Cells:
     ]
 
 
+def _taint_rule(body: Body, age: Age) -> Cells:
+    taint = spec(body).get("taint") or {}
+    added = taint.get("timeAdded")
+    return [
+        name(body),
+        *(taint.get(field) or "" for field in ("key", "value", "effect")),
+        age(added) if added else "",
+        created(body, age),
+    ]
+
+
 def _lease(body: Body, age: Age) -> Cells:
     return [name(body), spec(body).get("holderIdentity") or "", created(body, age)]
 
@@ -132,12 +143,36 @@ def _created_at(body: Body, _: Age) -> Cells:
     return [name(body), body["metadata"].get("creationTimestamp", "0001-01-01T00:00:00Z")]
 
 
+def _definition(body: Body, age: Age) -> Cells:
+    of = spec(body)
+    named = of.get("names") or {}
+    versions = sorted(
+        f"{version['name']}{'(storage)' if version.get('storage') else ''}"
+        for version in of.get("versions") or ()
+        if version.get("served")
+    )
+    shown, created_at = _created_at(body, age)
+    short = ",".join(named.get("shortNames") or ())
+    established = condition(body, "Established") == "True"
+    return [
+        *(shown, of.get("scope", ""), ",".join(versions), created_at),
+        *(of.get("group", ""), named.get("kind", ""), short, established),
+    ]
+
+
 OTHER = KindPrinter(columns("Name, Created At:date"), _created_at)
-"""Of kinds that have no table of their own, roles and CustomResourceDefinitions among them."""
+"""Of kinds that have no table of their own, roles among them."""
 _NAMED = KindPrinter(columns("Name, Age"), name_and_age)
 _BINDINGS = KindPrinter(columns("Name, Role, Age, Users*, Groups*, ServiceAccounts*"), _binding)
 _WEBHOOKS = KindPrinter(columns("Name, Webhooks:integer, Age"), _webhooks)
 OTHERS = {
+    "customresourcedefinitions.apiextensions.k8s.io": KindPrinter(
+        columns(
+            "Name, Scope, Versions, Created At:date, Group*, Kind*, ShortNames*, "
+            "Established:boolean*"
+        ),
+        _definition,
+    ),
     "priorityclasses.scheduling.k8s.io": KindPrinter(
         columns("Name, Value:integer, Global-Default:boolean, Age, PreemptionPolicy"),
         _priority_class,
@@ -152,6 +187,9 @@ OTHERS = {
         columns("Name, Pod-Selector, Age"), _network_policy
     ),
     "deviceclasses.resource.k8s.io": _NAMED,
+    "devicetaintrules.resource.k8s.io": KindPrinter(
+        columns("Name, Key, Value, Effect, TimeAdded, Age"), _taint_rule
+    ),
     "resourceclaimtemplates.resource.k8s.io": _NAMED,
     "resourceclaims.resource.k8s.io": KindPrinter(columns("Name, State, Age"), _claim),
     "resourceslices.resource.k8s.io": KindPrinter(columns("Name, Node, Driver, Pool, Age"), _slice),
