@@ -25,6 +25,8 @@ from moorage.adapters.recording import Recorder, RecordingHeader, RecordingRing,
 from moorage.adapters.recording.blocks import read_contents, read_heads
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Entry, Gap
+from moorage.core.cycle.decisions import ProfileHeld
+from moorage.core.framework.holds import SUSPENDED
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import PersistentVolumeClaim
@@ -209,6 +211,40 @@ def test_decisions_go_on_between_a_whole_state_and_its_entries(tmp_path: Path) -
         again = replayed(path, at)
         assert (again.differences, again.replay.not_made_again) == ([], 0)
         assert not differing(one.running.engine.context, again.replay.context)
+
+
+def test_it_says_whose_pods_are_not_tried(tmp_path: Path) -> None:
+    """As an entry, and in whole states, until they are tried again or nobody decides for them."""
+
+    async def scenario() -> None:
+        one = Recorded(a_ring(tmp_path))
+        async with one.leading(a_body("test"), a_body("other"), nodes=3) as running:
+            changed = running.engine.profile_changed
+            changed("test", a_body("test", suspend=True, generation=2))
+            changed("other", a_body("other", suspend=True, generation=2))
+            await running.clock.advance(KEY_FRAME_SECONDS)
+            await one.caught_up()
+            changed("test", a_body("test", generation=3))
+            changed("other", None)
+            await running.clock.advance(5)
+
+    asyncio.run(scenario())
+    (path,) = files(tmp_path)
+    recording = read_recording(path)
+    assert [len(held(recording.key_frame(place))) for place in (0, 1)] == [0, 2]
+    assert held(recording) == [
+        ProfileHeld("test", SUSPENDED),
+        ProfileHeld("other", SUSPENDED),
+        ProfileHeld("other", None),
+        ProfileHeld("test", None),
+    ]
+    assert not replayed(path).replay.holds
+    assert replayed(path, recording.key_frames[1]).profiles.keys() == {"test"}
+
+
+def held(entries: Iterable[tuple[float, Entry]]) -> list[Entry]:
+    """Those that say so."""
+    return [entry for _, entry in entries if isinstance(entry, ProfileHeld)]
 
 
 def in_another_process(path: Path, hash_seed: str) -> dict[str, Any]:

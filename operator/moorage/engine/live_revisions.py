@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from moorage.core.cycle.context import Decision
+from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 
@@ -28,6 +29,8 @@ class LiveRevisions(dict[str, Revision]):
         super().__init__()
         self.trials: dict[str, LiveTrial] = {}
         """By schedulerName. ``ProfileTrials`` writes them."""
+        self.holds: dict[str, Hold] = {}
+        """By schedulerName, why pods are not tried. ``RevisionActivator`` writes them."""
         self.leading = False
         """Whether this replica has the lease: it writes statuses, events and revisions."""
         self.deciding = False

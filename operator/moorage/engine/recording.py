@@ -119,7 +119,7 @@ class StateRecording:
 
     def _put_key_frame(self) -> None:
         self._put_at = self._clock.boottime()
-        self._recorder.put_key_frame(key_frame(self._cache, self._live))
+        self._recorder.put_key_frame(key_frame(self._cache, self._live, self._live.holds))
 
     def _report(self) -> None:
         """Say what has become of the recording, when that changes."""

@@ -33,7 +33,8 @@ from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.observed import ObservedNodes
 from moorage.apps.worlds.world import empty_context
 from moorage.core.columns.changes import Entry, Gap, NodePut, NodeRemoved, PodObserved, PodWaiting
-from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
+from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated, ProfileHeld
+from moorage.core.framework.holds import SUSPENDED
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.ports.kube import UnreadableObject
@@ -240,11 +241,12 @@ def test_profiles_that_change_are_followed(tmp_path: Path) -> None:
     path = tmp_path / "a.rec"
     kind = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 
-    def profile(version: int, preset: str) -> dict[str, Any]:
+    def profile(version: int, preset: str, **more: bool) -> dict[str, Any]:
         meta = {"name": "batch", "uid": "u", "resourceVersion": str(version)}
-        return {"metadata": {**meta, "generation": version}, "spec": {"preset": preset}}
+        return {"metadata": {**meta, "generation": version}, "spec": {"preset": preset, **more}}
 
-    changed, gone = line("MODIFIED", profile(6, "Spread")), line("DELETED", profile(7, "Spread"))
+    changed = line("MODIFIED", profile(6, "Spread", suspend=True))
+    gone = line("DELETED", profile(7, "Spread"))
 
     async def scenario() -> None:
         async with scripted(tmp_path) as (server, choice):
@@ -253,6 +255,8 @@ def test_profiles_that_change_are_followed(tmp_path: Path) -> None:
             await observe(choice, path, 3.0, in_tree_resolver(), Silence())
 
     asyncio.run(scenario())
+    held = [entry for _, entry in read_recording(path) if isinstance(entry, ProfileHeld)]
+    assert (held[0], held[-1]) == (ProfileHeld("batch", SUSPENDED), ProfileHeld("batch", None))
     told = [
         (entry.scheduler_name, entry.revision.id if entry.revision else "")
         if isinstance(entry, ProfileActivated)

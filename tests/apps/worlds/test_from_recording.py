@@ -12,6 +12,7 @@ import pytest
 from moorage.adapters.recording import RecordingHeader, RecordingRing, SingleFile
 from moorage.adapters.recording.ring import PARTS
 from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.explain.one_pod import explain
 from moorage.apps.recordings.moments import parse_moment
 from moorage.apps.recordings.stretches import ReplayOptions, UnknownTime
 from moorage.apps.recordings.verification import replay
@@ -19,7 +20,9 @@ from moorage.apps.worlds.deciding import default_profile, in_tree_resolver
 from moorage.apps.worlds.from_recording import from_recording, opened
 from moorage.apps.worlds.opening import open_world
 from moorage.core.columns import changes
-from moorage.core.cycle.decisions import ProfileActivated
+from moorage.core.cycle.decisions import ProfileActivated, ProfileHeld
+from moorage.core.explaining.pending_pods import NO_LIMIT
+from moorage.core.framework.holds import SUSPENDED
 from moorage.core.objects.pods import on_node
 from tests.apps.worlds.recordings import BEGIN, RESOLVER, write, write_recording
 from tests.builders import make_node, make_pod
@@ -64,6 +67,23 @@ def test_a_moment_is_as_it_was(
     assert world.at.timestamp() == BEGIN + (3 if at is None else at)
     assert world.origin.startswith(f"{file}, as it was at 2026-11-18T11:06:4")
     assert not world.warnings
+
+
+def test_pods_that_nobody_tries_are_known(tmp_path: Path) -> None:
+    """And why, from when on and until when."""
+    name = POD.spec.scheduler_name
+    state = [ProfileActivated(name, REVISION), *STATE, changes.PodWaiting(POD)]
+    held = ProfileHeld(name, SUSPENDED)
+    released = ProfileHeld(name, None)
+    path = write_recording(tmp_path / "a.rec", [*state, held], (2, released), (4, held))
+    worlds = {at: from_recording(path, RESOLVER.registry, BEGIN + at) for at in (0, 2, 4)}
+    assert {at: dict(world.holds) for at, world in worlds.items()} == {
+        0: {name: SUSPENDED},
+        2: {},
+        4: {name: SUSPENDED},
+    }
+    verdicts = [explain(world, POD, RESOLVER, NO_LIMIT)["verdict"] for world in worlds.values()]
+    assert [one == "Suspended" for one in verdicts] == [True, False, True]
 
 
 def test_a_moment_before_the_begin_is_wrong_use(file: Path) -> None:

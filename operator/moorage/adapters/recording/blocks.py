@@ -20,8 +20,10 @@ from typing import BinaryIO, Final, NamedTuple
 
 import zstandard
 
-FORMAT: Final = 1
-"""Grows with what a reader of the one before could not read."""
+FORMAT: Final = 2
+"""Grows with what a reader of the one before could not read; those before it are read. 2: profiles
+that hold their pods.
+"""
 FIRST_LINE: Final = b"moorage recording %d\n" % FORMAT
 HEADER, KEY_FRAME, CHANGES = range(3)
 _LEVEL: Final = 1
@@ -163,9 +165,9 @@ def _check_format(line: bytes) -> None:
     found = re.fullmatch(rb"moorage recording ([0-9]{1,9})\n", line)
     if found is None:
         raise UnreadableRecording("this is no recording of moorage, or its first bytes are damaged")
-    if (version := int(found[1])) != FORMAT:
+    if not 1 <= (version := int(found[1])) <= FORMAT:
         newer = "a newer moorage" if version > FORMAT else "an older moorage"
         raise UnreadableRecording(
-            f"this recording has format {version}, and this moorage reads format {FORMAT}: open it "
-            f"with {newer}"
+            f"this recording has format {version}, and this moorage reads formats 1 to {FORMAT}: "
+            f"open it with {newer}"
         )

@@ -14,7 +14,8 @@ from moorage.apps.recordings.gap_marking import GapMarkingSink
 from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.world import empty_context
 from moorage.core.columns.changes import Entry, Journal
-from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
+from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated, ProfileHeld
+from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.recording.key_frames import key_frame
 from moorage.ports.stored_kinds import StoredKind
@@ -37,6 +38,7 @@ class ObservedRecording:
             (what, GapMarkingSink(sink, self._journal)) for what, sink in self.observed.watched()
         ]
         self._revisions: Mapping[str, Revision] = {}
+        self._holds: Mapping[str, Hold] = {}
         self._framed = time.monotonic()
         self._framed_gaps = self._framed_changes = 0
 
@@ -56,14 +58,20 @@ class ObservedRecording:
         self.recorder.start(kubernetes)
         self._put_key_frame()
 
-    def decides(self, revisions: Mapping[str, Revision]) -> None:
-        """These decide, by schedulerName: write down where that has changed."""
+    def decides(self, revisions: Mapping[str, Revision], holds: Mapping[str, Hold]) -> None:
+        """These decide, by schedulerName, and of these pods are not tried: write down where that
+        has changed.
+        """
         before, self._revisions = self._revisions, revisions
         for name in before.keys() - revisions.keys():
             self._journal.append(ProfileDeactivated(name))
         for name, revision in revisions.items():
             if name not in before or before[name].id != revision.id:
                 self._journal.append(ProfileActivated(name, revision))
+        held, self._holds = self._holds, holds
+        for name in sorted(held.keys() | holds.keys()):
+            if held.get(name) != holds.get(name):
+                self._journal.append(ProfileHeld(name, holds.get(name)))
 
     @contextlib.contextmanager
     def tried(self) -> Iterator[None]:
@@ -95,7 +103,7 @@ class ObservedRecording:
 
     def _put_key_frame(self) -> None:
         cache = self.observed.context.cache
-        self.recorder.put_key_frame(key_frame(cache, self._revisions))
+        self.recorder.put_key_frame(key_frame(cache, self._revisions, self._holds))
         self._framed, self._framed_gaps = time.monotonic(), self.gaps
         self._framed_changes = self.changes
 

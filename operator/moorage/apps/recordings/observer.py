@@ -19,6 +19,7 @@ from moorage.adapters.reflector import Reflector
 from moorage.api.resolution import Resolver
 from moorage.apps.recordings.observed_recording import ObservedRecording
 from moorage.apps.recordings.saving import finish, new_recorder
+from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_cluster import feeds_of, list_all, probe, who_decides
 from moorage.apps.worlds.observed import ObservedCluster
@@ -184,7 +185,8 @@ class _Observer:
             return
         self._profiles_seen = seen
         found = await who_decides(self._connection, observed, self._resolver)
-        self._recording.decides(found.revisions())
+        holds = deciding.holds(observed.profiles.bodies())
+        self._recording.decides(found.revisions(), holds)
 
 
 class Losses:

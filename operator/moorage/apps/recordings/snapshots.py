@@ -13,6 +13,7 @@ from pathlib import Path
 from moorage.api.resolution import Resolver
 from moorage.apps.commands.output_files import shown
 from moorage.apps.recordings.saving import finish, new_recorder
+from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_cluster import list_whole, who_decides
 from moorage.apps.worlds.observed import ObservedCluster
@@ -44,7 +45,8 @@ async def _snapshot(
         found = await who_decides(connection, observed, resolver)
         recorder = new_recorder(file, resolver, connection.version, unlisted.forbidden)
     recorder.start()
-    recorder.put_key_frame(key_frame(observed.context.cache, found.revisions()))
+    holds = deciding.holds(observed.profiles.bodies())
+    recorder.put_key_frame(key_frame(observed.context.cache, found.revisions(), holds))
     finish(recorder, file)
     warnings = (*unlisted.warnings(), *found.warnings, *observed.set_aside())
     return [

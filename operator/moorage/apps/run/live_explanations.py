@@ -20,10 +20,11 @@ from moorage.apps.explain.one_pod import default_revision, explain, explain_unde
 from moorage.apps.printing.documents import API_VERSION
 from moorage.apps.run.side_loop import Side
 from moorage.apps.worlds import deciding
-from moorage.apps.worlds.world import Hold, World, empty_context
+from moorage.apps.worlds.world import World, empty_context
 from moorage.core.columns.changes import Entry
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.explaining.pending_pods import Limits
+from moorage.core.framework.holds import SUSPENDED, Hold, waits_for
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.key_frames import key_frame
@@ -120,9 +121,9 @@ class LiveExplanations:
         for record in self._engine.records.profiles.values():
             name = bodies.scheduler_name(record.body)
             if record.suspended:
-                yield name, deciding.SUSPENDED
+                yield name, SUSPENDED
             elif record.waits_for:
-                yield name, deciding.waits_for(record.waits_for)
+                yield name, waits_for(record.waits_for)
 
     def _wait(self, uid: str) -> Document | None:
         """Where it waits and until when, as far as the queue knows."""

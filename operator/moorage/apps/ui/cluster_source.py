@@ -243,7 +243,8 @@ class _Watch:
             return False
         self._profiles_seen = seen
         self._deciding = await who_decides(self.connection, self._observed, self._resolver)
-        self._recording.decides(self._deciding.revisions())
+        holds = deciding.holds(self._observed.profiles.bodies())
+        self._recording.decides(self._deciding.revisions(), holds)
         return True
 
 

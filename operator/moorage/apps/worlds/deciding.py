@@ -17,14 +17,13 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.api.resolved_profile import Resolution
 from moorage.api.v1alpha1.common import API_VERSION
-from moorage.apps.worlds.world import Hold
+from moorage.core.framework.holds import SUSPENDED, Hold
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import INTREE, PRESETS
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 PROFILE, CONFIG = "SchedulerProfile", "PluginConfig"
-SUSPENDED: Final = Hold("Suspended", "is suspended")
 _WAITS: Final = {
     "type": ConditionType.ACTIVE.value,
     "status": "False",
@@ -97,11 +96,6 @@ def holds(profiles: Iterable[Body]) -> dict[str, Hold]:
     """
     found = {bodies.scheduler_name(one): _hold(one) for one in profiles}
     return {name: hold for name, hold in found.items() if hold is not None}
-
-
-def waits_for(kinds: Iterable[str]) -> Hold:
-    """Of a profile that decides by kinds of objects which are not up to date."""
-    return Hold("ProfileWaiting", f"waits until {', '.join(kinds)} are up to date")
 
 
 def name_of(body: Body) -> str:

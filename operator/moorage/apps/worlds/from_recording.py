@@ -84,6 +84,7 @@ def from_recording(
         f"{path}, as it was at {moment(shown)}",
         datetime.datetime.fromtimestamp(shown, datetime.UTC),
         (*warnings, *warnings_of(recording, last)),
+        replay.holds,
     )
 
 

@@ -6,12 +6,12 @@ import dataclasses
 import datetime
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import NO_JOURNAL, Journal
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
+from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.structures.budget import TimeBudget
@@ -22,15 +22,6 @@ ProgressListener = Callable[[str], object]
 
 def unheard(_: str) -> None:
     """Hears nothing."""
-
-
-class Hold(NamedTuple):
-    """Why nobody tries a profile's pods: ``verdict`` is that in a word, ``why`` says what the
-    SchedulerProfile does, as in "is suspended".
-    """
-
-    verdict: str
-    why: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

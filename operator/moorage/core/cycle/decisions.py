@@ -12,6 +12,7 @@ import enum
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.context import Decision
 from moorage.core.framework.extenders import ExtenderAnswer
+from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 
@@ -75,3 +76,12 @@ class ProfileDeactivated(Entry, frozen=True, tag=31):
     """None does."""
 
     scheduler_name: str
+
+
+class ProfileHeld(Entry, frozen=True, tag=32):
+    """Nobody tries pods with this schedulerName from now on; ``hold``: None where they are tried
+    again.
+    """
+
+    scheduler_name: str
+    hold: Hold | None

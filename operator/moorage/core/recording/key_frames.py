@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from moorage.core.columns import changes
 from moorage.core.columns.cache import Cache, PodInfo, PodState
 from moorage.core.columns.changes import Entry
-from moorage.core.cycle.decisions import ProfileActivated
+from moorage.core.cycle.decisions import ProfileActivated, ProfileHeld
 from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 
 
-def key_frame(cache: Cache, profiles: Mapping[str, Revision]) -> Iterator[Entry]:
+def key_frame(
+    cache: Cache, profiles: Mapping[str, Revision], holds: Mapping[str, Hold] = MappingProxyType({})
+) -> Iterator[Entry]:
     """All that decisions are made from as it is now, in an order in which it can be put into an
-    empty cache; ``profiles`` are the revisions that decide, by schedulerName.
+    empty cache; ``profiles`` are the revisions that decide and ``holds`` say why pods are not
+    tried, by schedulerName.
 
     Now it is only copied, by reference: some nanoseconds for each object, none of which changes.
     The entries are made when they are asked for, whatever has become of the state by then, on any
@@ -28,6 +33,7 @@ def key_frame(cache: Cache, profiles: Mapping[str, Revision]) -> Iterator[Entry]
     names, waiting = cache.nodes.order.standing, tuple(cache.waiting.values())
     return itertools.chain(
         [ProfileActivated(name, revision) for name, revision in profiles.items()],
+        [ProfileHeld(name, hold) for name, hold in holds.items()],
         map(changes.NodePut, tuple(_nodes(cache))),
         [changes.NodesOrdered(names)] if names else [],
         map(changes.ObjectPut, tuple(store.all_objects())),

@@ -25,9 +25,11 @@ from moorage.core.cycle.decisions import (
     ExtenderCycleEnded,
     ProfileActivated,
     ProfileDeactivated,
+    ProfileHeld,
 )
 from moorage.core.cycle.extender_cycle import extender_cycle
 from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
@@ -75,6 +77,8 @@ class Replay:
         """The revisions that decide, by schedulerName; those that cannot be made here are left
         out.
         """
+        self.holds: dict[str, Hold] = {}
+        """By schedulerName, why pods are not tried."""
         self.decisions = 0
         """How many were made again."""
         self.not_made_again = 0
@@ -137,9 +141,14 @@ class Replay:
                 self.profiles[entry.scheduler_name] = entry.revision
             case ProfileActivated() | ProfileDeactivated():
                 self.profiles.pop(entry.scheduler_name, None)
+            case ProfileHeld() if entry.hold is not None:
+                self.holds[entry.scheduler_name] = entry.hold
+            case ProfileHeld():
+                self.holds.pop(entry.scheduler_name, None)
             case Gap():
                 self.context = CycleContext(Cache(Store(INDEXES)), self.context.seed)
                 self.profiles.clear()
+                self.holds.clear()
                 self._cycles.clear()
             case _:
                 apply_change(entry, self.context)

@@ -23,6 +23,7 @@ from moorage.core.cycle.decisions import (
     ExtenderCycleEnded,
     ProfileActivated,
     ProfileDeactivated,
+    ProfileHeld,
 )
 from moorage.core.framework.extenders import (
     ExtenderAnswer,
@@ -111,6 +112,7 @@ _Wired: TypeAlias = (
     | _Decided
     | _Activated
     | ProfileDeactivated
+    | ProfileHeld
     | ExtenderCycleEnded
     | changes.NodePut
     | changes.NodeRemoved

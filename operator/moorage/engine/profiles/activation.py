@@ -10,8 +10,9 @@ import dataclasses
 import logging
 
 from moorage.api.resolved_profile import Resolution
-from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
+from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated, ProfileHeld
 from moorage.core.framework.evaluation.evaluator import Evaluator
+from moorage.core.framework.holds import SUSPENDED, Hold, waits_for
 from moorage.core.framework.revisions import Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.intake.synced_kinds import SyncedKinds
@@ -134,18 +135,31 @@ class RevisionActivator:
         if record.active is None:
             return
         revision = record.active.revision
-        name, why = revision.scheduler_name, ""
+        name, hold = revision.scheduler_name, None
         record.waits_for = self._synced.missing(revision)
         if record.suspended:
-            why = "is suspended"
+            hold = SUSPENDED
         elif record.waits_for:
-            why = f"waits until {', '.join(record.waits_for)} are up to date"
-        config = None if why else record.active.resolution.queue_config
+            hold = waits_for(record.waits_for)
+        self._note_hold(name, hold)
+        config = None if hold else record.active.resolution.queue_config
         if config is not None and record.tried is not None:
             config = config.with_hints_of(record.tried.queue_config)
         self._queue.set_profile(name, config, self._clock.boottime())
-        if why:
-            self._under_way.interrupt_profile(name, f"SchedulerProfile {record.name!r} {why}")
+        if hold is not None:
+            why = f"SchedulerProfile {record.name!r} {hold.why}"
+            self._under_way.interrupt_profile(name, why)
+
+    def _note_hold(self, scheduler_name: str, hold: Hold | None) -> None:
+        """Keep why its pods are not tried, None where they are."""
+        holds = self._live.holds
+        if hold == holds.get(scheduler_name):
+            return
+        if hold is None:
+            del holds[scheduler_name]
+        else:
+            holds[scheduler_name] = hold
+        self._journal.append(ProfileHeld(scheduler_name, hold))
 
     def misses_kinds(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Whether a revision would decide by objects that are not up to date yet; then it waits for
@@ -172,6 +186,7 @@ class RevisionActivator:
         record.superseded.append(revision)
         del self._live[revision.scheduler_name]
         self._journal.append(ProfileDeactivated(revision.scheduler_name))
+        self._note_hold(revision.scheduler_name, None)
         self._queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
         self._under_way.interrupt_profile(
             revision.scheduler_name,
