@@ -337,6 +337,26 @@ def test_a_namesake_is_another_pod() -> None:
     assert list(bench.binder.under_way) == ["uid-second"]
 
 
+def test_pods_are_found_by_name_while_they_are_there() -> None:
+    """Whatever becomes of them; of two of one name, of which a list says first the new one, the one
+    that stays.
+    """
+    bench = Bench()
+    uids = bench.latest_pods.uids
+    old, new = (versioned(make_pod("web"), uid=uid) for uid in ("old", "new"))
+    bench.pods.put(old)
+    assert uids == {"default/web": "old"}
+    bench.pods.unreadable(unreadable(old), deleted=False)
+    bench.pods.put(versioned(old))
+    bench.pods.put(new)
+    bench.pods.delete(old)
+    assert uids == {"default/web": "new"}
+    bench.pods.delete(new)
+    ended = msgspec.structs.replace(make_pod("ended"), status=PodStatus(phase="Succeeded"))
+    bench.pods.put(versioned(ended))
+    assert not uids
+
+
 def test_deleting_what_was_never_there_changes_nothing() -> None:
     """A delete may come again after a resume."""
     bench = Bench()

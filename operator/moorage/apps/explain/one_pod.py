@@ -98,8 +98,18 @@ def _held(pod: Pod, world: World) -> tuple[str, str] | None:
     return None
 
 
+def known_pod(cache: Cache, uid: str) -> Pod | None:
+    """The pod with this UID, on a node or waiting."""
+    if (pod := cache.waiting.get(uid)) is not None:
+        return pod
+    info = cache.pod_info(uid)
+    return info.pod if info is not None and isinstance(info.pod, Pod) else None
+
+
 def find_pod(cache: Cache, name: str) -> Pod | None:
-    """The pod of this ``namespace/name``, on a node or waiting."""
+    """The pod of this ``namespace/name``. All that wait are looked at, and all of the namespace:
+    who decides meanwhile asks for a UID.
+    """
     namespace, _, wanted = name.partition("/")
     placed = (info.pod for info in cache.pods_in(namespace) if isinstance(info.pod, Pod))
     for pod in itertools.chain(cache.waiting.values(), placed):

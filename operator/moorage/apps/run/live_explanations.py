@@ -16,7 +16,7 @@ from typing import Final
 
 from moorage.api import bodies
 from moorage.apps.explain.explanation_documents import KIND, Document
-from moorage.apps.explain.one_pod import default_revision, explain, explain_under, find_pod
+from moorage.apps.explain.one_pod import default_revision, explain, explain_under, known_pod
 from moorage.apps.printing.documents import API_VERSION
 from moorage.apps.run.side_loop import Side
 from moorage.apps.worlds import deciding
@@ -102,7 +102,7 @@ class LiveExplanations:
     def _take(self, name: str, profile: str) -> _Taken | None:
         """On the main loop."""
         engine, clock = self._engine, self._engine.ports.clock
-        pod = find_pod(engine.cache, name)
+        pod = known_pod(engine.cache, engine.latest_pods.uids.get(name, ""))
         if pod is None:
             return None
         return _Taken(

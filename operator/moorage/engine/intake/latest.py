@@ -26,6 +26,13 @@ class LatestObjects(Generic[T]):
 class LatestPods(LatestObjects[Pod]):
     """Pods by UID."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.uids: dict[str, str] = {}
+        """By ``namespace/name``, of the pods that are there; of two of one name, that of the one
+        that came last.
+        """
+
     def waiting(self, uid: str) -> Pod | None:
         """The newest state of a pod that waits for a node, be it set aside; None where there is
         none.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from moorage.core.columns.cache import PodState
 from moorage.core.framework import object_changes
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
-from moorage.core.objects.meta import PartialObject
+from moorage.core.objects.meta import PartialObject, key
 from moorage.core.objects.pods import Pod, PodSpec, pod_meta
 from moorage.core.pods import ceilings
 from moorage.core.pods.requests import pod_requests, takes_alike, unreadable_requests
@@ -86,11 +86,14 @@ class PodSink(ObjectSink[Pod]):
         self._now = targets.now
         self._admission = admission
         self._listener = guarded_port(listener)
+        self._uids = latest.uids
 
     def on_added_or_updated(self, old: Pod | None, new: Pod) -> str:
         """Write it where it belongs now. What of it is above a ceiling is reported when it has come
         to its node.
         """
+        if old is None:
+            self._uids[key(new)] = new.metadata.uid
         if new.status.phase in _TERMINAL_PHASES:
             self.on_delete(new)
         elif new.spec.node_name:
@@ -106,6 +109,8 @@ class PodSink(ObjectSink[Pod]):
     def on_delete(self, old: Pod | PartialObject) -> None:
         """Free what it took, or was to take."""
         uid = old.metadata.uid
+        if self._uids.get(key(old)) == uid:
+            del self._uids[key(old)]
         record = self._cache.pod_info(uid)
         self._queue.remove(uid)
         self._listener.pod_needs_no_node(uid)
