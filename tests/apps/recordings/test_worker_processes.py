@@ -55,13 +55,25 @@ def test_what_is_asked_for_next_may_rest_on_what_is_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "end"), [("die", "was ended by SIGKILL"), ("leave", "ended with status 3")]
+    ("word", "end"), [("die", "was ended by signal 9"), ("leave", "ended with status 3")]
 )
 def test_a_process_that_ends_is_told(word: str, end: str) -> None:
     """As one does that memory ran out for; what the others are about ends too."""
     with pytest.raises(NoAnswer, match=rf"one of 2 processes .* {end}; .*\(--processes\)"):
         list(in_processes(2, begin, ["hang", word], lambda seconds: None))
     assert not multiprocessing.active_children()
+
+
+def die_at_once() -> Callable[[str, Listener], str]:
+    """Before anything is read that was said to it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def test_a_process_that_ends_before_it_hears_anything_is_told() -> None:
+    """Which its pipe tells in another way."""
+    with pytest.raises(NoAnswer, match=r"one of 1 processes .* was ended by signal 9"):
+        list(in_processes(1, die_at_once, ["a"], lambda seconds: None))
 
 
 def test_an_error_of_a_command_is_one_here() -> None:

@@ -34,18 +34,23 @@ def in_processes(
     """
     waiting = enumerate(todo)
     with _started(count, begin) as workers:
-        for pipe in workers:
-            pipe.send(next(waiting, None))
+        for pipe, process in workers.items():
+            with _told_of_its_end(process, count):
+                pipe.send(next(waiting, None))
         while workers:
             for pipe in [pipe for pipe in wait(workers) if isinstance(pipe, Connection)]:
-                said = _said(pipe, workers[pipe], count)
+                with _told_of_its_end(workers[pipe], count):
+                    said = pipe.recv()
+                if isinstance(said, CommandError):
+                    raise said
                 if isinstance(said, float):
                     tell(said)
                 elif said is None:
                     del workers[pipe]
                 else:
                     yield said
-                    pipe.send(next(waiting, None))
+                    with _told_of_its_end(workers[pipe], count):
+                        pipe.send(next(waiting, None))
 
 
 @contextlib.contextmanager
@@ -83,26 +88,19 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _said(pipe: Connection, process: BaseProcess, count: int) -> Any:
-    """Seconds, (number, result), or None where there is nothing left to do."""
+@contextlib.contextmanager
+def _told_of_its_end(process: BaseProcess, count: int) -> Iterator[None]:
+    """While it is spoken with."""
     try:
-        said = pipe.recv()
-    except EOFError:
+        yield
+    except (EOFError, ConnectionError):
         process.join()
+        status = process.exitcode or 0
+        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
         raise NoAnswer(
-            f"one of {count} processes that work beside each other {_end(process.exitcode)}; each "
-            f"needs memory for the whole cluster: try fewer (--processes)"
+            f"one of {count} processes that work beside each other {how}; each needs memory for "
+            f"the whole cluster: try fewer (--processes)"
         ) from None
-    if isinstance(said, CommandError):
-        raise said
-    return said
-
-
-def _end(status: int | None) -> str:
-    """How it ended, in words that follow its name."""
-    if status is None or status >= 0:
-        return f"ended with status {status}"
-    return f"was ended by {signal.Signals(-status).name}"
 
 
 def _work(pipe: Connection, begin: Callable[[], Callable[[Any, Listener], Any]]) -> None:
