@@ -345,12 +345,12 @@ def test_pods_are_found_by_name_while_they_are_there() -> None:
     uids = bench.latest_pods.uids
     old, new = (versioned(make_pod("web"), uid=uid) for uid in ("old", "new"))
     bench.pods.put(old)
-    assert uids == {"default/web": "old"}
+    assert uids == {("default", "web"): "old"}
     bench.pods.unreadable(unreadable(old), deleted=False)
     bench.pods.put(versioned(old))
     bench.pods.put(new)
     bench.pods.delete(old)
-    assert uids == {"default/web": "new"}
+    assert uids == {("default", "web"): "new"}
     bench.pods.delete(new)
     ended = msgspec.structs.replace(make_pod("ended"), status=PodStatus(phase="Succeeded"))
     bench.pods.put(versioned(ended))

@@ -102,7 +102,8 @@ class LiveExplanations:
     def _take(self, name: str, profile: str) -> _Taken | None:
         """On the main loop."""
         engine, clock = self._engine, self._engine.ports.clock
-        pod = known_pod(engine.cache, engine.latest_pods.uids.get(name, ""))
+        namespace, _, own_name = name.partition("/")
+        pod = known_pod(engine.cache, engine.latest_pods.uids.get((namespace, own_name), ""))
         if pod is None:
             return None
         return _Taken(

@@ -28,8 +28,8 @@ class LatestPods(LatestObjects[Pod]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.uids: dict[str, str] = {}
-        """By ``namespace/name``, of the pods that are there; of two of one name, that of the one
+        self.uids: dict[tuple[str, str], str] = {}
+        """By namespace and name, of the pods that are there; of two of one name, that of the one
         that came last.
         """
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from moorage.core.columns.cache import PodState
 from moorage.core.framework import object_changes
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
-from moorage.core.objects.meta import PartialObject, key
+from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.pods import Pod, PodSpec, pod_meta
 from moorage.core.pods import ceilings
 from moorage.core.pods.requests import pod_requests, takes_alike, unreadable_requests
@@ -93,7 +93,7 @@ class PodSink(ObjectSink[Pod]):
         to its node.
         """
         if old is None:
-            self._uids[key(new)] = new.metadata.uid
+            self._uids[new.metadata.namespace, new.metadata.name] = new.metadata.uid
         if new.status.phase in _TERMINAL_PHASES:
             self.on_delete(new)
         elif new.spec.node_name:
@@ -108,9 +108,9 @@ class PodSink(ObjectSink[Pod]):
 
     def on_delete(self, old: Pod | PartialObject) -> None:
         """Free what it took, or was to take."""
-        uid = old.metadata.uid
-        if self._uids.get(key(old)) == uid:
-            del self._uids[key(old)]
+        uid, name = old.metadata.uid, (old.metadata.namespace, old.metadata.name)
+        if self._uids.get(name) == uid:
+            del self._uids[name]
         record = self._cache.pod_info(uid)
         self._queue.remove(uid)
         self._listener.pod_needs_no_node(uid)

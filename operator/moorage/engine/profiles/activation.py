@@ -141,7 +141,8 @@ class RevisionActivator:
             hold = SUSPENDED
         elif record.waits_for:
             hold = waits_for(record.waits_for)
-        self._note_hold(name, hold)
+        if hold != self._live.holds.get(name):
+            self._note_hold(name, hold)
         config = None if hold else record.active.resolution.queue_config
         if config is not None and record.tried is not None:
             config = config.with_hints_of(record.tried.queue_config)
@@ -151,14 +152,11 @@ class RevisionActivator:
             self._under_way.interrupt_profile(name, why)
 
     def _note_hold(self, scheduler_name: str, hold: Hold | None) -> None:
-        """Keep why its pods are not tried, None where they are."""
-        holds = self._live.holds
-        if hold == holds.get(scheduler_name):
-            return
+        """Its pods are not tried from now on, or (None) again."""
         if hold is None:
-            del holds[scheduler_name]
+            del self._live.holds[scheduler_name]
         else:
-            holds[scheduler_name] = hold
+            self._live.holds[scheduler_name] = hold
         self._journal.append(ProfileHeld(scheduler_name, hold))
 
     def misses_kinds(self, record: ProfileRecord, resolution: Resolution) -> bool:
@@ -186,7 +184,8 @@ class RevisionActivator:
         record.superseded.append(revision)
         del self._live[revision.scheduler_name]
         self._journal.append(ProfileDeactivated(revision.scheduler_name))
-        self._note_hold(revision.scheduler_name, None)
+        if revision.scheduler_name in self._live.holds:
+            self._note_hold(revision.scheduler_name, None)
         self._queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
         self._under_way.interrupt_profile(
             revision.scheduler_name,
