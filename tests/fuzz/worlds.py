@@ -383,7 +383,7 @@ class World:
         entries = {entry.uid: entry for entry in bench.queue.entries()}
         out = {
             *bench.binder.under_way,
-            *(one.entry.uid for one, _ in bench.preemptor.held),
+            *(entry.uid for one, _ in bench.preemptor.held for entry, _ in one.waiting),
             *(one.entry.uid for one, _ in bench.actions.held),
         }
         waiting = {uid for uid, pod in pods.items() if self._waits(pod) and uid not in self.bound}

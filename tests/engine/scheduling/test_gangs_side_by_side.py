@@ -328,7 +328,7 @@ STEPS = [
         for name in (
             "begin",
             "go_on",
-            "_place_member",
+            "_place",
             "must_wait",
             "_restart_later_groups",
             "hand_over",

@@ -25,6 +25,8 @@ class DecidedBy(enum.IntEnum):
     HOLDING_GANG_MEMBER = 2
     """A member of a gang that room may be held for."""
     EXTENDER_CYCLE = 3
+    GROUP_MEMBER = 5
+    """A member of a PodGroup, on any node."""
     NOBODY = 4
     """A fault or the clock ended the attempt: it cannot be decided again."""
 

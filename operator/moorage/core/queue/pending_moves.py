@@ -88,10 +88,12 @@ class PendingMoves:
 
     def deadline(self, entry: QueuedPodInfo) -> SortKey:
         """When time alone may move the pod: its backoff ends, it was rejected too long ago, or the
-        plugin that gates it, and failed, is asked again.
+        plugin that gates it, and failed, is asked again. A rejected PodGroup waits no longer than
+        its backoff.
         """
         if entry.state is QueueState.BACKOFF:
             return (entry.backoff_expiration,)
         if entry.state is QueueState.UNSCHEDULABLE:
-            return (entry.timestamp + self._max_unschedulable,)
+            limit = entry.timestamp + self._max_unschedulable
+            return (min(limit, entry.backoff_expiration) if entry.as_group else limit,)
         return (entry.gate_retry_at if entry.gate_error_count else math.inf,)

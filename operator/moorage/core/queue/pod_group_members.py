@@ -46,6 +46,8 @@ class PodGroupState:
     """By UID: those that nothing but their group keeps out."""
     in_flight: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
     """By UID: those in flight."""
+    held_back: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
+    """By UID, of a PodGroup of Kubernetes: those that another plugin gates, and by that all."""
     assigned: Counter[str] = dataclasses.field(default_factory=Counter)
     """UIDs of members in flight, placed (assumed or on a node), or both: the count says how many of
     the two.
@@ -71,7 +73,7 @@ class PodGroupState:
     @property
     def present(self) -> int:
         """How many members count."""
-        return len(self.waiting) + len(self.assigned)
+        return len(self.waiting) + len(self.held_back) + len(self.assigned)
 
     @property
     def bound(self) -> int:
@@ -118,6 +120,8 @@ class PodGroupTracker:
             _bump(group.assigned, entry.uid, 1)
         elif entry.state in AVAILABLE_STATES or entry.gating_plugin == POD_GROUP_GATE:
             group.waiting[entry.uid] = entry
+        elif entry.state is QueueState.GATED and member.key.api == API:
+            group.held_back[entry.uid] = entry
         else:
             return
         _bump(group.said, member, 1)
@@ -129,7 +133,10 @@ class PodGroupTracker:
         group = self._group(member.key, entry.scheduler_name)
         if group.in_flight.pop(entry.uid, None) is not None:
             _bump(group.assigned, entry.uid, -1)
-        elif group.waiting.pop(entry.uid, None) is None:
+        elif (
+            group.waiting.pop(entry.uid, None) is None
+            and group.held_back.pop(entry.uid, None) is None
+        ):
             return
         _bump(group.said, member, -1)
 
@@ -198,7 +205,8 @@ class PodGroupTracker:
 
     def _recheck(self, group: PodGroupState, now: float) -> bool:
         least = self.min_count(group)
-        complete = least is not None and (group.begun or group.present >= least)
+        enough = least is not None and (group.begun or group.present >= least)
+        complete = enough and not group.held_back
         if not complete:
             self.changed[group] = None
         turned, needed = complete != group.complete, self.needed(group)
@@ -229,13 +237,19 @@ class PodGroupTracker:
         placed or on their way.
         """
         group = self.group_of_entry(entry)
-        if self.needed(group) <= 1:
+        if self.needed(group) <= 1 and not self.goes_as_group(entry):
             return []
         return [
             other
             for other in group.waiting.values()
             if other is not entry and other.state in AVAILABLE_STATES
         ]
+
+    def goes_as_group(self, entry: QueuedPodInfo) -> bool:
+        """Whether a member is tried with all others that wait, however few must be placed at once:
+        that is so of a PodGroup of Kubernetes.
+        """
+        return entry.group is not None and entry.group.api == API
 
     # ---- looking ---------------------------------------------------------------------------------
 
@@ -270,6 +284,9 @@ class PodGroupTracker:
     def gating_message(self, group: PodGroupState) -> str:
         """Why its members are gated."""
         least = self.min_count(group)
+        if least is not None and group.held_back:
+            first = next(iter(group.held_back.values()))
+            return f"{_waiting_for(group.key)}: pod {first.pod.metadata.name!r} is gated"
         if least is not None:
             here = f"{group.present} of {least} members are here{self._elsewhere(group)}"
             return f"{_waiting_for(group.key)}: {here}"

@@ -98,6 +98,8 @@ class QueuedPodInfo:
     """Members of its group that went in flight with it, in the queue's order: its attempt is theirs
     too.
     """
+    as_group: bool = False
+    """Its last attempt was that of its PodGroup as a whole, whoever came along."""
     prioritised: bool = False
     """It goes ahead of everybody the next time."""
     was_put_back: bool = False
@@ -142,9 +144,9 @@ class QueuedPodInfo:
     @property
     def may_go_early(self) -> bool:
         """Whether it may be popped before its backoff is over, when nobody is active: what kept it
-        from being tried, or failed, is hardly over sooner.
+        from being tried, or failed, is hardly over sooner. A PodGroup waits to the end.
         """
-        return not (self.consecutive_errors_count or self.was_put_back)
+        return not (self.consecutive_errors_count or self.was_put_back or self.as_group)
 
     @property
     def gate_name(self) -> str:

@@ -1,19 +1,17 @@
 """The scheduling queue: every pod that waits for a node is here, in one state, until it is bound or
 gone. ``moves`` says from which state to which it goes, and when.
 
-A pod whose attempt failed waits in backoff, so that it takes no turns from others: the longer the
-more often it failed. A rejected one waits for an event first, and may be tried early when nobody is
-active; one that failed by a fault (an API server that does not answer, say) may not, nor one that
-was put back untried.
+A pod whose attempt failed waits in backoff, the longer the more often it failed. A rejected one
+waits for an event first, and may be tried early when nobody is active; one that failed by a fault
+may not, nor one that was put back untried, nor a PodGroup.
 
 Everything costs O(log n) of the pods it moves, plus one question to the hint of a plugin that both
 rejected pods and registered for the event: for each of these pods, or, if it is shared, for each
 template of them. Pods that an event or the clock sets free are moved in slices; until all have
 moved nobody is popped, so that they go by their order (``pending_moves``).
 
-Members of a pod group that has not enough of them yet are gated by ``POD_GROUP_GATE``. While a
-group still needs several members to be placed at once, ``pop`` takes all of them that wait: the
-entry whose turn it is has the others as its ``companions``.
+Members of a pod group that has not enough of them yet are gated by ``POD_GROUP_GATE``. Of a group
+that goes as one ``pop`` takes all that wait, as ``companions`` of the entry whose turn it is.
 
 Pure: ``now`` is an argument, in seconds of any clock that does not go back. One thread calls it.
 Source: kube-scheduler's ``PriorityQueue`` (v1.36), in words of our own. Different on purpose: a pod
@@ -187,6 +185,8 @@ class SchedulingQueue:
                 f"pod {key(entry.pod)} is {entry.state.value}, no attempt of it can have failed"
             )
         entry.attempt_failed(rejectors, now, pending)
+        if entry.as_group:
+            entry.backoff_expiration = self.backoff_end(entry)
         if rejectors and self.serves(entry.scheduler_name) and not self._may_go_on(entry):
             self._queues.move(entry, QueueState.UNSCHEDULABLE, SCHEDULE_ATTEMPT_FAILURE)
         else:
@@ -380,6 +380,7 @@ class SchedulingQueue:
                 self._queues.move(entry, QueueState.IN_FLIGHT, "")
                 entry.attempts += 1
                 entry.prioritised = entry.was_put_back = False
+                entry.as_group = self.groups.goes_as_group(entry)
         return entry.state is QueueState.IN_FLIGHT
 
     def _may_go_on(self, entry: QueuedPodInfo) -> bool:

@@ -37,6 +37,8 @@ from moorage.core.structures.catching import Catching
 
 QUEUE_AS_PLUGIN = "the queue"
 """Reported instead of a plugin where moving a pod failed: it is not in the queue any more."""
+GROUP_RETRY_SECONDS = 1.0
+"""Seconds after an attempt when an event may end the backoff of a rejected PodGroup."""
 MAX_EVENTS = 1024
 """Events that are kept: at a thousand bindings a second those of about a second, many times what a
 binding takes.
@@ -211,6 +213,9 @@ class SubQueues:
             return QueueState.ACTIVE, ""
         if entry.backoff_expiration == BACKOFF_NOT_COMPUTED:
             entry.backoff_expiration = config.backoff_end(entry)
+        if entry.as_group and entry.state is QueueState.UNSCHEDULABLE:
+            early = entry.timestamp + GROUP_RETRY_SECONDS
+            entry.backoff_expiration = min(entry.backoff_expiration, early)
         gate = self._profiles.gating_plugin(entry, now)
         if not gate and entry.membership is not None:
             gate = self._groups.gating_plugin(entry)

@@ -15,7 +15,7 @@ from moorage.core.columns import changes
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Entry, Gap
 from moorage.core.columns.store import Store
-from moorage.core.cycle import cycle, gang_cycle
+from moorage.core.cycle import cycle, gang_cycle, group_cycle, group_placements
 from moorage.core.cycle.context import CycleContext, Decision
 from moorage.core.cycle.decisions import (
     Decided,
@@ -53,6 +53,9 @@ class Difference(NamedTuple):
 _DECIDE: dict[DecidedBy, Callable[[Pod, Revision, CycleContext], Decision]] = {
     DecidedBy.CYCLE: cycle.decide,
     DecidedBy.GANG_MEMBER: gang_cycle.decide_member,
+    DecidedBy.GROUP_MEMBER: functools.partial(
+        group_cycle.decide_member, placement=group_placements.ALL_NODES
+    ),
     DecidedBy.HOLDING_GANG_MEMBER: functools.partial(gang_cycle.decide_member, holds=True),
 }
 

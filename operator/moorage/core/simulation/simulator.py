@@ -33,6 +33,7 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.simulation.reasons import reasons
 from moorage.core.simulation.replacements import made_again
+from moorage.core.simulation.simulated_groups import SimulatedGroups, finished
 from moorage.core.simulation.undoing import UndoLog, node_named
 
 BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 10.0
@@ -79,6 +80,7 @@ class Simulator:
         self._preemptions: Counter[str] = Counter()
         """By UID: how often room was made for a pod."""
         self._groups = PodGroupTracker(context.cache.store)
+        self._pod_groups = SimulatedGroups(context, self._groups)
         self.log = UndoLog(context, self._groups)
         self.queue = SchedulingQueue(PrioritySort().sort_key, self._groups, self)
         self._to_come: list[tuple[float, int, Callable[[], None]]] = []
@@ -259,17 +261,25 @@ class Simulator:
     def _attempt(self, entry: QueuedPodInfo) -> None:
         revision = self.revisions[entry.scheduler_name]
         members = (entry, *entry.companions)
+        victims: tuple[Pod, ...] = ()
         try:
-            outcomes = (
-                self._place_gang(members, revision)
-                if entry.companions
-                else [self._place(entry.pod, revision)]
-            )
+            outcomes: Sequence[Decision]
+            if entry.as_group:
+                outcome = self._pod_groups.attempt(members, revision)
+                victims, outcomes = outcome.victims, [outcome.members[one.uid] for one in members]
+                self._note_placed(outcomes)
+            elif entry.companions:
+                outcomes = self._place_gang(members, revision)
+            else:
+                outcomes = [self._place(entry.pod, revision)]
         except Exception as error:  # noqa: BLE001 - plugins may raise anything; it fails this pod
             text = f"scheduling failed: {error!r}"
             outcomes = [Diagnosis.error(member.pod, revision, text) for member in members]
-        for member, outcome in zip(members, outcomes, strict=True):
-            self._handle(member, outcome)
+        for member, decision in zip(members, outcomes, strict=True):
+            self._handle(member, decision)
+        if victims:
+            self._preemptions[entry.uid] += 1
+            self._evict(victims)
 
     def _place(self, pod: Pod, revision: Revision) -> Decision:
         outcome = cycle.decide(pod, revision, self.context)
@@ -292,11 +302,14 @@ class Simulator:
             self.context,
             lambda: "",
         )
-        outcomes = _ran(steps)
+        outcomes = finished(steps)
+        self._note_placed(outcomes)
+        return outcomes
+
+    def _note_placed(self, outcomes: Sequence[Decision]) -> None:
         for outcome in outcomes:
             if isinstance(outcome, ScheduleResult):
                 self.log.note_placed(outcome)
-        return outcomes
 
     def _handle(self, entry: QueuedPodInfo, outcome: Decision) -> None:
         if isinstance(outcome, ScheduleResult):
@@ -338,8 +351,11 @@ class Simulator:
                 other = record.pod
                 if isinstance(other, Pod) and priority(other) < priority(diagnosis.pod):
                     cache.nominations.nominate(other, "")
-        for victim in diagnosis.victims:
-            occupies = cache.pod_info(victim.metadata.uid)
+        self._evict(diagnosis.victims)
+
+    def _evict(self, victims: Sequence[Pod]) -> None:
+        for victim in victims:
+            occupies = self.context.cache.pod_info(victim.metadata.uid)
             if occupies is not None:
                 self.preempted.setdefault(victim.metadata.uid, self.now)
                 self.evict(occupies)
@@ -370,14 +386,3 @@ def _queue_config(revision: Revision) -> ProfileQueueConfig:
 def _resource(kind: type[HasMetadata]) -> EventResource:
     """What changes of a kind are to the queue; the kinds that it does not know wake everybody."""
     return _RESOURCES.get(kind.__name__, EventResource.ANY)
-
-
-def _ran(steps: gang_cycle.PlacingSteps) -> list[Decision]:
-    """What a gang's cycle comes to when nobody has a turn in between."""
-    try:
-        next(steps)
-        while True:
-            steps.send(False)
-    except StopIteration as end:
-        outcomes: list[Decision] = end.value
-        return outcomes

@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.scheduling.gang_scheduler import MemberOutcome
+from moorage.engine.scheduling.gang_scheduler import GroupDone
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -19,13 +19,18 @@ class SchedulingAttempt:
     entry: QueuedPodInfo
     started: float
     spent: float = 0.0
-    placing: Generator[bool, bool | None, list[MemberOutcome]] | None = None
+    placing: Generator[bool, bool | None, GroupDone] | None = None
     others_restarted: bool = False
     """Whether groups that were begun later have been taken back, and wait until the member that is
     being placed is.
     """
     restart_was_futile: bool = False
     """Whether that has helped no member: it is not done again."""
+
+    @property
+    def is_of_group(self) -> bool:
+        """Whether it is the attempt of a group, not of one pod."""
+        return self.entry.as_group or bool(self.entry.companions)
 
     def undo_placing(self) -> bool:
         """What is placed of its group is not any more. Whether it was being placed."""

@@ -10,13 +10,16 @@ Once all members of a group are decided about they are handed over, some at a ti
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import deque
+from collections.abc import Callable
 
-from moorage.core.cycle import cycle, gang_cycle
+from moorage.core.cycle import cycle, gang_cycle, group_cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.extender_cycle import extenders_interested
+from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, Code
@@ -28,7 +31,7 @@ from moorage.core.structures.budget import OutOfTime
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import attempt_error
 from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
-from moorage.engine.scheduling.gang_scheduler import MemberOutcome
+from moorage.engine.scheduling.gang_scheduler import GroupDone
 from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.slices import LOOP_SLICE_SECONDS, MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.ports.clock import Clock
@@ -69,6 +72,11 @@ class GangAttempts:
         took.
         """
 
+        self._left_over: set[str] = set()
+        """Members (UIDs) that did not fit where others of their group did: they go on without
+        waiting for an event.
+        """
+
     def count(self, revision: Revision) -> int:
         """How many members wait to be handed over that were decided by this revision."""
         return sum(outcome.revision is revision for _, outcome, _ in self.decided)
@@ -105,10 +113,10 @@ class GangAttempts:
             serving = self._revision_for(name)
             return "" if serving is revision else f"profile {name} has changed"
 
-        def place(pod: Pod, *, holds: bool) -> Decision:
-            return self._place_member(attempt, pod, revision, holds)
-
-        attempt.placing = self._outcomes.gang_scheduler.attempt(attempt.entry, place, broken)
+        placer = _Placer(attempt, revision, self._context, self._place)
+        attempt.placing = self._outcomes.gang_scheduler.attempt(
+            attempt.entry, revision, placer, broken
+        )
         self.go_on(attempt, first=True)
 
     def go_on(self, attempt: SchedulingAttempt, first: bool = False) -> None:
@@ -122,12 +130,19 @@ class GangAttempts:
                 attempt.spent = 0.0
                 further = placing.send(False)
         except StopIteration as end:
-            members: list[MemberOutcome] = end.value
+            done: GroupDone = end.value
         else:
             raise OutOfTime
         attempt.placing = None
-        share = (self._clock.boottime() - attempt.started) / len(members)
-        self.decided.extend((member, outcome, share) for member, outcome in members)
+        share = (self._clock.boottime() - attempt.started) / len(done.members)
+        if done.victims:
+            self._outcomes.make_room_for_group(done, share)
+            return
+        self.decided.extend((member, outcome, share) for member, outcome in done.members)
+        if any(isinstance(outcome, ScheduleResult) for _, outcome in done.members):
+            self._left_over.update(
+                member.uid for member, outcome in done.members if isinstance(outcome, Diagnosis)
+            )
         self.hand_over()
 
     def hand_over(self) -> None:
@@ -159,15 +174,19 @@ class GangAttempts:
         """
         return self._live.get(name) if self._queue.serves(name) else None
 
-    def _place_member(
-        self, attempt: SchedulingAttempt, pod: Pod, revision: Revision, holds: bool
+    def _place(
+        self,
+        attempt: SchedulingAttempt,
+        pod: Pod,
+        revision: Revision,
+        place: Callable[[], Decision],
     ) -> Decision:
         """A member of a group. Raises OutOfTime."""
         if (refusal := _refusal(attempt, pod, revision)) is not None:
             return refusal
         while True:
             try:
-                outcome = gang_cycle.place_member(pod, revision, self._context, holds)
+                outcome = place()
             except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
                 outcome = attempt_error(pod, revision, error)
                 self._context.cache.journal.append(Decided(outcome, DecidedBy.NOBODY))
@@ -198,6 +217,9 @@ class GangAttempts:
             and self._revision_for(member.scheduler_name) is not None
         ):
             self._outcomes.handle(member, outcome, now - share)
+            if member.as_group and member.uid in self._left_over:
+                self._queue.retry(member.uid, now)
+            self._left_over.discard(member.uid)
             return
         if isinstance(outcome, ScheduleResult):
             cycle.unreserve_and_forget(outcome, self._context.cache)
@@ -218,6 +240,40 @@ class GangAttempts:
         for uid in misled:
             with guard("trying again a pod that a group may have kept out", pod=uid):
                 self._queue.retry(uid, self._clock.boottime())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Placer:
+    """``gang_scheduler.MemberPlacer`` for one attempt."""
+
+    attempt: SchedulingAttempt
+    revision: Revision
+    context: CycleContext
+    place: Callable[[SchedulingAttempt, Pod, Revision, Callable[[], Decision]], Decision]
+
+    def member(self, pod: Pod, *, holds: bool) -> Decision:
+        """A member of a group that others declare."""
+        return self.place(
+            self.attempt,
+            pod,
+            self.revision,
+            lambda: gang_cycle.place_member(pod, self.revision, self.context, holds),
+        )
+
+    def in_placement(self, pod: Pod, placement: Placement, /) -> Decision:
+        """A member of a PodGroup."""
+        return self.place(
+            self.attempt, pod, self.revision, lambda: self._in_placement(pod, placement)
+        )
+
+    def _in_placement(self, pod: Pod, placement: Placement) -> Decision:
+        sampled_from = self.context.sampler.start
+        outcome = group_cycle.decide_member(pod, self.revision, self.context, placement)
+        by = DecidedBy.GROUP_MEMBER if placement.rows is None else DecidedBy.NOBODY
+        self.context.cache.journal.append(Decided(outcome, by, sampled_from))
+        if isinstance(outcome, ScheduleResult):
+            return cycle.assume_and_reserve(outcome, self.context)
+        return outcome
 
 
 def _refusal(attempt: SchedulingAttempt, pod: Pod, revision: Revision) -> Diagnosis | None:

@@ -6,18 +6,25 @@ them; here both are joined to the engine.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.gang_cycle import Gang, place_gang
+from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
+from moorage.core.cycle.group_placements import Placement
+from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, SUCCESS, Code, Status, error_status
+from moorage.core.groups.declared_groups import DeclaredGroups
+from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.recording.forks import fork
 from moorage.engine.reports.group_conditions import GroupConditionWriter
 from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.pod_conditions import (
@@ -43,11 +50,25 @@ MemberOutcome: TypeAlias = tuple[QueuedPodInfo, Decision]
 """A member of a group, and what became of it."""
 
 
-class MemberPlacer(Protocol):
-    """Places one pod, or says why not; whether it may be nominated instead."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupDone:
+    """What became of a group. ``victims`` have to go so that members of the PodGroup fit where they
+    are nominated to.
+    """
 
-    def __call__(self, pod: Pod, *, holds: bool) -> Decision:
-        """Place the pod in the cache; ``holds``: whether room may be held for it."""
+    members: Sequence[MemberOutcome]
+    group: GroupSpec | None = None
+    victims: tuple[Pod, ...] = ()
+
+
+class MemberPlacer(Protocol):
+    """Places pods in the cache, one by one, or says why not."""
+
+    def member(self, pod: Pod, *, holds: bool) -> Decision:
+        """``holds``: whether room may be held for it, and it be nominated instead."""
+
+    def in_placement(self, pod: Pod, placement: Placement, /) -> Decision:
+        """On one of these nodes."""
 
 
 class GroupReports(NamedTuple):
@@ -84,27 +105,35 @@ class GangScheduler:
         """Groups of which it was reported that they did not fit in time, and since when they had
         been complete.
         """
+        self._scheduling = GroupScheduling(context, DeclaredGroups(context.cache.store), fork)
         self._holds = GangNominations(
             context.cache.nominations, reports.pod_conditions, self._unplaced
         )
 
     def attempt(
-        self, entry: QueuedPodInfo, place: MemberPlacer, broken: Callable[[], str]
-    ) -> Generator[bool, bool | None, list[MemberOutcome]]:
-        """Place the group of a pod that came with companions, as
-        ``core.cycle.gang_cycle.place_gang`` does; what became of each.
+        self,
+        entry: QueuedPodInfo,
+        revision: Revision,
+        placer: MemberPlacer,
+        broken: Callable[[], str],
+    ) -> Generator[bool, bool | None, GroupDone]:
+        """Place the group of a pod that came with companions; what became of each. A PodGroup of
+        Kubernetes is placed as ``GroupScheduling`` does, others as ``gang_cycle.place_gang``.
         """
+        if entry.as_group:
+            return (yield from self._attempt_pod_group(entry, revision, placer, broken))
         members = (entry, *entry.companions)
         group, now = self._groups.group_of_entry(entry), self._clock.boottime()
         holds = self._holds.may_hold(group, now)
         gang = self._gang(group, len(members), now, holds)
-        pods, place_one = [member.pod for member in members], functools.partial(place, holds=holds)
+        pods = [member.pod for member in members]
+        place_one = functools.partial(placer.member, holds=holds)
         outcomes = yield from place_gang(
             gang, pods, place_one, self._context, lambda: _gone(members) or broken()
         )
         self._record_attempt(group, outcomes, holds)
         self._report_rejected(group, gang, outcomes)
-        return list(zip(members, outcomes, strict=True))
+        return GroupDone(list(zip(members, outcomes, strict=True)))
 
     def member_bound(self, entry: QueuedPodInfo) -> None:
         """A pod was bound; once enough members of a PodGroup are, its condition says so."""
@@ -140,6 +169,26 @@ class GangScheduler:
         self._report_overdue(now)
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _attempt_pod_group(
+        self,
+        entry: QueuedPodInfo,
+        revision: Revision,
+        placer: MemberPlacer,
+        broken: Callable[[], str],
+    ) -> Generator[bool, bool | None, GroupDone]:
+        members = (entry, *entry.companions)
+        attempt = attempt_of(members, self._groups, self._context.cache)
+        if attempt is None:
+            text = f'pod group "{entry.group}" is not there any more'
+            return GroupDone([(one, Diagnosis.error(one.pod, revision, text)) for one in members])
+        outcome = yield from self._scheduling.attempt(
+            attempt, revision, placer.in_placement, lambda: _gone(members) or broken()
+        )
+        if outcome.status.code is not Code.SUCCESS:
+            self._group_conditions.report(attempt.group, outcome.status)
+        decided = [(member, outcome.members[member.uid]) for member in members]
+        return GroupDone(decided, attempt.group, outcome.victims)
 
     def _gang(self, group: PodGroupState, members: int, now: float, holds: bool) -> Gang:
         """What is to be placed of a group, so many of whose members are in flight."""

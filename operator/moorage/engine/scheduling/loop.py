@@ -165,7 +165,7 @@ class SchedulingLoop:
             attempts.gangs.go_on(attempt)
         elif (revision := attempts.admit(attempt)) is None:
             return
-        elif attempt.entry.companions:
+        elif attempt.is_of_group:
             attempts.gangs.begin(attempt, revision)
         elif revision.extenders and extenders_interested(pod, revision):
             self.extenders.begin(attempt.entry, revision)
@@ -199,7 +199,7 @@ class SchedulingLoop:
         one would only take the turns of that one.
         """
         waits_for_group = (
-            bool(attempt.entry.companions)
+            attempt.is_of_group
             and attempt.placing is None
             and self.attempts.gangs.must_wait(attempt)
         )

@@ -34,13 +34,13 @@ from moorage.engine.reports.pod_conditions import (
     PodConditionWriter,
     pod_object,
 )
-from moorage.engine.scheduling.gang_scheduler import GangScheduler
+from moorage.engine.scheduling.gang_scheduler import GangScheduler, GroupDone
 from moorage.engine.scheduling.nomination_controller import (
     NominationController,
     nominated_message,
 )
 from moorage.engine.scheduling.post_filter_actions import PostFilterAction, PostFilterActions
-from moorage.engine.scheduling.preemption import PreemptionTask, Preemptor
+from moorage.engine.scheduling.preemption import PreemptionTask, Preemptor, group_preemption
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError, EvictionBlocked
 from moorage.ports.event_recorder import Event
@@ -82,6 +82,18 @@ class CycleOutcomes:
                 self._requeue_rejected(entry, outcome, seconds)
         if decisions.isEnabledFor(logging.INFO):
             _log_decision(outcome)
+
+    def make_room_for_group(self, done: GroupDone, seconds: float) -> None:
+        """Have the victims of a group evicted; its members are in flight until then."""
+        waiting = [(entry, one) for entry, one in done.members if isinstance(one, Diagnosis)]
+        with self.undoing_on_error(*(entry for entry, _ in waiting)):
+            for entry, diagnosis in waiting:
+                self._report(entry, diagnosis, seconds)
+                self.nomination_controller.clear_lower(
+                    diagnosis.pod, diagnosis.nominated_node or ""
+                )
+            self.ports.telemetry.preempted(len(done.victims))
+            self.preemptor.start(group_preemption(waiting, done), self.on_evicted)
 
     def undoing_on_error(
         self, *entries: QueuedPodInfo, placement: ScheduleResult | None = None
@@ -142,7 +154,12 @@ class CycleOutcomes:
         """The victims of a pod are evicted, so it waits for their room; or could not be, so it is
         tried again.
         """
-        entry, diagnosis = eviction.entry, eviction.diagnosis
+        for entry, diagnosis in eviction.waiting:
+            self._evicted_for(entry, diagnosis, error)
+
+    def _evicted_for(
+        self, entry: QueuedPodInfo, diagnosis: Diagnosis, error: EdgeError | None
+    ) -> None:
         with self.undoing_on_error(entry):
             # there will be no room: whoever may take what there is
             if isinstance(error, EvictionBlocked):
@@ -214,7 +231,7 @@ class CycleOutcomes:
         self.nomination_controller.clear_lower(diagnosis.pod, diagnosis.nominated_node or "")
         if any(victim.metadata.deletion_timestamp is None for victim in diagnosis.victims):
             self.ports.telemetry.preempted(len(diagnosis.victims))
-        self.preemptor.start(PreemptionTask(entry, diagnosis), self.on_evicted)
+        self.preemptor.start(PreemptionTask([(entry, diagnosis)]), self.on_evicted)
 
     def _requeue_rejected(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:
         """Back to the queue, and say why."""

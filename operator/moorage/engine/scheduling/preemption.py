@@ -29,11 +29,12 @@ from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION
+from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION, NAME, DefaultPreemption
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.binder import Binder
 from moorage.engine.reports.pod_conditions import PodConditionWriter, pod_condition, pod_object
+from moorage.engine.scheduling.gang_scheduler import GroupDone
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, NotFound, Retryable
 from moorage.ports.event_recorder import Event
@@ -51,17 +52,58 @@ _MAX_CHECKS, _BETWEEN_CHECKS = 6, Backoff(0.02)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PreemptionTask:
-    """What is to be done for a pod: ``diagnosis`` names victims and node."""
+    """What is to be done for a pod, or the members of a PodGroup (``group``: its UID): the first
+    one's diagnosis names the victims, each its own node.
+    """
 
-    entry: QueuedPodInfo
-    diagnosis: Diagnosis
+    waiting: Sequence[tuple[QueuedPodInfo, Diagnosis]]
+    group: str = ""
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Of the first one."""
+        return self.waiting[0][1]
 
     @property
     def is_needed(self) -> bool:
-        """Whether the pod still needs the room."""
-        entry = self.entry
-        in_flight = entry.state is QueueState.IN_FLIGHT
-        return in_flight and entry.pod.metadata.deletion_timestamp is None
+        """Whether one of them still needs the room."""
+        return any(
+            entry.state is QueueState.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
+            for entry, _ in self.waiting
+        )
+
+    @property
+    def note(self) -> str:
+        """What is told of a victim, in kube-scheduler's words."""
+        if self.group:
+            return f"Preempted by podgroup {self.group} on node cluster"
+        pod, node = self.diagnosis.pod, self.diagnosis.nominated_node
+        return f"Preempted by pod {pod.metadata.uid} on node {node}"
+
+    @property
+    def condition(self) -> dict[str, str]:
+        """Of a victim."""
+        what = "podgroup" if self.group else "pod"
+        name = self.diagnosis.pod.spec.scheduler_name
+        text = f"{name}: preempting to accommodate a higher priority {what}"
+        return {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": BY_PREEMPTION,
+            "message": text,
+        }
+
+
+def group_preemption(
+    waiting: Sequence[tuple[QueuedPodInfo, Diagnosis]], done: GroupDone
+) -> PreemptionTask:
+    """For members of a PodGroup."""
+    (entry, first), *others = waiting
+    plugin = first.revision.deciders.get(NAME)
+    by_eviction = isinstance(plugin, DefaultPreemption) and plugin.respectful
+    first = dataclasses.replace(first, victims=done.victims, by_eviction=by_eviction)
+    uid = done.group.uid if done.group is not None else ""
+    return PreemptionTask([(entry, first), *others], uid)
 
 
 PreemptionCallback: TypeAlias = Callable[[PreemptionTask, EdgeError | None], None]
@@ -103,7 +145,8 @@ class Preemptor:
             on_done(eviction, outcome)
 
     async def _carry_out(self, eviction: PreemptionTask) -> None:
-        await self._pod_conditions.flush(eviction.entry.uid)
+        for entry, _ in eviction.waiting:
+            await self._pod_conditions.flush(entry.uid)
         *most, last = eviction.diagnosis.victims
         failures = await asyncio.gather(
             *(self._evict(victim, eviction) for victim in most), return_exceptions=True
@@ -135,7 +178,7 @@ class Preemptor:
         if not eviction.is_needed or record is None or record.is_leaving:
             return
         pod, node = eviction.diagnosis.pod, eviction.diagnosis.nominated_node
-        note = f"Preempted by pod {pod.metadata.uid} on node {node}"
+        note = eviction.note
         why = f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}"
         remove = self._ask_to_evict if eviction.diagnosis.by_eviction else self._delete
         if self._binder.preempt(victim.metadata.uid, why):
@@ -172,11 +215,7 @@ class Preemptor:
         return done
 
     async def _write_condition(self, victim: Pod, eviction: PreemptionTask) -> bool:
-        condition = pod_condition(
-            victim,
-            _preemption_condition(eviction.diagnosis.pod.spec.scheduler_name),
-            self._clock.now(),
-        )
+        condition = pod_condition(victim, eviction.condition, self._clock.now())
         return await self._write_with_retries(
             lambda: self._writes.pod_condition(pod_ref(victim), condition), victim
         )
@@ -203,8 +242,3 @@ class Preemptor:
                 log.warning("a pod could not be evicted: %s", error, extra={"pod": key(pod)})
                 raise
         raise AssertionError("the last attempt returns or raises")
-
-
-def _preemption_condition(scheduler_name: str) -> dict[str, str]:
-    text = f"{scheduler_name}: preempting to accommodate a higher priority pod"
-    return {"type": "DisruptionTarget", "status": "True", "reason": BY_PREEMPTION, "message": text}
