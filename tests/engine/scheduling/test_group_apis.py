@@ -27,7 +27,7 @@ from moorage.core.objects.pod_groups import (
     VolcanoPodGroup,
     VolcanoPodGroupSpec,
 )
-from moorage.core.objects.pods import Pod, PodAnnotations, PodSchedulingGroup
+from moorage.core.objects.pods import Pod, PodAnnotations, PodSchedulingGroup, SchedulingGate
 from moorage.engine.scheduling.gang_scheduler import REPORT_INTERVAL_SECONDS, SETTLE_SECONDS
 from moorage.ports.stored_kinds import POD_GROUPS
 from tests.builders import make_pod
@@ -173,5 +173,43 @@ def test_a_pod_that_names_two_groups() -> None:
             "of 2 members are here; the pod also names default/other "
             "(scheduling.x-k8s.io/v1alpha1), which does not count"
         )
+
+    run(scenario)
+
+
+def test_the_gate_of_kueue_goes_first() -> None:
+    """Nobody of a group is placed before all of it is let in."""
+
+    async def scenario(world: Running) -> None:
+        waits = member("c", KUEUE_API)
+        spec = msgspec.structs.replace(
+            waits.spec, scheduling_gates=(SchedulingGate("kueue.x-k8s.io/admission"),)
+        )
+        for pod in (
+            member("a", KUEUE_API),
+            member("b", KUEUE_API),
+            msgspec.structs.replace(waits, spec=spec),
+        ):
+            world.kube.put(pod)
+        await world.clock.advance(SETTLE_SECONDS + 1)
+        assert "2 of 3 members are here" in message(world, "a")
+        assert not world.kube.bindings
+        world.kube.put(waits)
+        await world.clock.advance(1)
+        assert sorted(world.kube.bindings) == ["a", "b", "c"]
+
+    run(scenario)
+
+
+def test_a_group_that_kueue_admits_with_its_first_pod() -> None:
+    """Its pods come one after another: none waits for those that follow."""
+
+    async def scenario(world: Running) -> None:
+        pod = member("a", KUEUE_API)
+        said = PodAnnotations(pod_group_total_count="3", pod_group_fast_admission="true")
+        meta = msgspec.structs.replace(pod.metadata, annotations=said)
+        world.kube.put(msgspec.structs.replace(pod, metadata=meta))
+        await world.clock.advance(1)
+        assert sorted(world.kube.bindings) == ["a"]
 
     run(scenario)
