@@ -63,9 +63,10 @@ PROFILE = {
 class World:
     """An operator on the shared API server, and a namespace of its own."""
 
-    def __init__(self, rig: ControlPlane, client: Client) -> None:
+    def __init__(self, rig: ControlPlane, client: Client, place: str = PLACE) -> None:
         self.rig = rig
         self.client = client
+        self.place = place
 
     def apply(self, *objects: dict[str, Any]) -> None:
         """Create or change objects."""
@@ -73,19 +74,19 @@ class World:
 
     def nodes(self, *names: str) -> None:
         """Nodes with room for one member each."""
-        create(self.rig, *(node(name, PLACE) for name in names))
+        create(self.rig, *(node(name, self.place) for name in names))
 
     def no_nodes(self) -> None:
         """Delete those that were made."""
         for i in range(3):
             with contextlib.suppress(RigError):
-                self.client.delete(f"/api/v1/nodes/gang-{i}")
+                self.client.delete(f"/api/v1/nodes/{self.place}-{i}")
 
     def pods(self) -> dict[str, dict[str, Any]]:
         """By name."""
         return {
             item["metadata"]["name"]: item
-            for item in self.client.get(f"/api/v1/namespaces/{PLACE}/pods")["items"]
+            for item in self.client.get(f"/api/v1/namespaces/{self.place}/pods")["items"]
         }
 
     def bound(self) -> list[str]:
@@ -166,7 +167,7 @@ def test_a_gang_is_bound_whole_or_not_at_all(world: World) -> None:
     """It says what to create, how many are here and what they lack; then there is a node more, and
     all three are bound.
     """
-    world.nodes("gang-0", "gang-1")
+    world.nodes("gangs-0", "gangs-1")
     world.apply(member("a"), member("b"))
     assert world.said("b", f"create the PodGroup {PLACE}/trio").startswith(
         f'pod group "{PLACE}/trio": nothing says how many'
@@ -178,10 +179,10 @@ def test_a_gang_is_bound_whole_or_not_at_all(world: World) -> None:
     )
     assert "Insufficient cpu" in why
     assert world.bound() == []
-    world.nodes("gang-2")
+    world.nodes("gangs-2")
     until(lambda: world.bound() == ["a", "b", "c"], "all three", 15)
     assert {item["spec"]["nodeName"] for item in world.pods().values()} == {
-        "gang-0",
-        "gang-1",
-        "gang-2",
+        "gangs-0",
+        "gangs-1",
+        "gangs-2",
     }
