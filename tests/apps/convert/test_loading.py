@@ -211,6 +211,20 @@ def test_no_arguments_are_no_fault_in_a_profile_without_the_plugin() -> None:
     assert FIT not in [entry["name"] for entry in profile["pluginConfig"]]
 
 
+def test_what_extenders_want_ignored_replaces_even_names_that_are_none() -> None:
+    """The other arguments count; without such extenders kube-scheduler would not start."""
+    args = {"ignoredResources": ["a/b/c"], "scoringStrategy": {"type": "MostAllocated"}}
+    managed = {"name": "a.b/c", "ignoredByScheduler": True}
+    asked = {"urlPrefix": "http://x", "filterVerb": "f", "managedResources": [managed]}
+    loaded = read(with_args(FIT, args) | {"extenders": [asked]}, REGISTRY)
+    (profile,) = effective(loaded, REGISTRY)["profiles"]
+    (found,) = [entry["args"] for entry in profile["pluginConfig"] if entry["name"] == FIT]
+    assert found["ignoredResources"] == ["a.b/c"]
+    assert found["scoringStrategy"]["type"] == "MostAllocated"
+    with pytest.raises(ConfigurationRefused):
+        read(with_args(FIT, args), REGISTRY)
+
+
 @pytest.mark.parametrize(
     ("weights", "too_much"),
     [

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from moorage.api import plugin_args
 from moorage.api.decoding import DecodeError, decoder, shown
+from moorage.api.extender_rules import ignored_resources
 from moorage.apps.convert import assembling, validation
 from moorage.apps.convert.kube_configuration import (
     API_VERSION,
@@ -30,6 +31,9 @@ _JUDGED_LATE = ("NodeResourcesFit",)
 """kube-scheduler looks at these arguments only when it makes the plugin; nobody minds them in a
 profile without it.
 """
+
+_LISTED = "ignoredResources"
+"""The field of NodeResourcesFit's arguments, which no other plugin has."""
 
 
 class ConfigurationRefused(ValueError):
@@ -66,7 +70,8 @@ def read(document: object, registry: Registry) -> LoadedConfiguration:
     """The configuration. ``registry`` has the arguments of plugins. Raises ConfigurationRefused."""
     config = _decoded(document)
     profiles = {f"profiles[{i}]": profile for i, profile in enumerate(config.profiles)}
-    reads = [_Arguments(path, profile, registry) for path, profile in profiles.items()]
+    replaces = bool(ignored_resources(config.extenders))
+    reads = [_Arguments(path, profile, registry, replaces) for path, profile in profiles.items()]
     faults = [one for read in reads for one in read.faults]
     if malformed := [one for one in faults if one.error_type is FieldErrorType.MALFORMED]:
         raise ConfigurationRefused("decodeError", malformed)
@@ -133,10 +138,16 @@ def _not_kube_schedulers(
 class _Arguments:
     """The arguments in one profile: those that can be read, faults, and faults that come out late,
     by plugin.
+
+    ``replaces``: extenders name the resources that are to be ignored, in the place of those that
+    the arguments of NodeResourcesFit list. Nobody judges these then.
     """
 
-    def __init__(self, path: str, profile: KubeSchedulerProfile, registry: Registry) -> None:
+    def __init__(
+        self, path: str, profile: KubeSchedulerProfile, registry: Registry, replaces: bool
+    ) -> None:
         self.profile = profile
+        self._replaces = replaces
         self.args: dict[str, Any] = {}
         self.faults: list[Violation] = []
         self.late: dict[str, list[Violation]] = {}
@@ -159,10 +170,17 @@ class _Arguments:
         try:
             self.args[plugin.name] = plugin_args.decode(plugin, document)
         except DecodeError as error:
+            if self._replaces and all(_is_of_a_listed_resource(one) for one in error.violations):
+                self.args[plugin.name] = plugin_args.decode(plugin, {**document, _LISTED: []})
+                return
             found = [one.under(path) for one in error.violations]
             late = [one for one in found if _is_judged_late(plugin.name, one)]
             self.faults += [one for one in found if one not in late]
             self.late[plugin.name] = late
+
+
+def _is_of_a_listed_resource(fault: Violation) -> bool:
+    return fault.path.startswith(f"{_LISTED}[") and fault.error_type is not FieldErrorType.MALFORMED
 
 
 def _is_judged_late(plugin: str, fault: Violation) -> bool:
