@@ -1,4 +1,4 @@
-"""Golden vectors: what the plugins of kube-scheduler 1.36.1 decided on random clusters, and what
+"""Golden vectors: what the plugins of kube-scheduler 1.37.2 decided on random clusters, and what
 our core decides on the same.
 
 ``python -m tests.vectors DIR`` runs every file of a folder; ``cases/`` holds compressed copies of

@@ -50,7 +50,7 @@ TAINT = Taint("dedicated", "gpu", "NoSchedule")
     ),
 )
 def test_toleration_covers_taint(toleration: Toleration, want: bool) -> None:
-    """Effect, key and value by the operator; comparisons are switched off in Kubernetes 1.36 and
+    """Effect, key and value by the operator; comparisons are switched off in Kubernetes 1.37 and
     cover nothing.
     """
     assert tolerates(toleration, TAINT) is want

@@ -2,7 +2,7 @@
 classes and slices of devices.
 
 Allocations are read and written: what is decided becomes a claim's ``status.allocation``.
-Source of names and meanings: Kubernetes API reference v1.36, resource.k8s.io/v1.
+Source of names and meanings: Kubernetes API reference v1.37, resource.k8s.io/v1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Volumes, claims, classes and what CSI drivers say of themselves, as far as placement reads them.
 
-Source of names and meanings: Kubernetes API reference v1.36, core/v1, storage/v1.
+Source of names and meanings: Kubernetes API reference v1.37, core/v1, storage/v1.
 """
 
 from __future__ import annotations

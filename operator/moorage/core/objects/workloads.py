@@ -1,7 +1,7 @@
 """Services, controllers and disruption budgets, as far as placement reads them: whose pods belong
 together.
 
-Source of names and meanings: Kubernetes API reference v1.36, core/v1, apps/v1, policy/v1.
+Source of names and meanings: Kubernetes API reference v1.37, core/v1, apps/v1, policy/v1.
 """
 
 from __future__ import annotations

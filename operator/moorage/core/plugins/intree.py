@@ -107,7 +107,7 @@ INTREE: tuple[PluginSpec, ...] = (
                 ("create", "delete", "get", "patch"), "resource.k8s.io", "resourceclaims"
             ),
             RequiredAccess(("patch",), "resource.k8s.io", "resourceclaims/status"),
-            # Kubernetes 1.36 asks for this one too where a claim's devices or users change.
+            # Kubernetes asks for this one too (1.36 on) where a claim's devices or users change.
             RequiredAccess(("patch",), "resource.k8s.io", "resourceclaims/binding"),
         ),
     ),

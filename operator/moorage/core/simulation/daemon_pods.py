@@ -3,7 +3,7 @@
 Which nodes these are the controller decides: by nodeSelector and required node affinity, and by
 taints, some of which its pods tolerate whatever the template says. Each pod is then bound to its
 node's name, and scheduled like any other.
-Source: Kubernetes 1.36 pkg/controller/daemon/daemon_controller.go, NodeShouldRunDaemonPod, and
+Source: Kubernetes 1.37 pkg/controller/daemon/daemon_controller.go, NodeShouldRunDaemonPod, and
 util/daemonset_util.go, AddOrUpdateDaemonPodTolerations and
 ReplaceDaemonSetPodNodeNameNodeAffinity.
 """

@@ -4,7 +4,7 @@ A permit actor that answers with a ``PermitWait`` makes the pod wait, its node r
 when every plugin that holds it has allowed it; the first rejection, or the first hold that is over,
 sends it back to the queue. Whoever has the registry may allow or reject: actors
 (``ActorTools.waiting_pods``), preemption, a profile that is suspended.
-Source: kube-scheduler WaitingPod, WaitOnPermit (v1.36).
+Source: kube-scheduler WaitingPod, WaitOnPermit (v1.37).
 """
 
 from __future__ import annotations

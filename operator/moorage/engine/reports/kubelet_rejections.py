@@ -48,7 +48,7 @@ _REASONS = frozenset(
         "UnknownReason",
     }
 )
-"""status.reason of a refusal, lacking resources aside (kubelet 1.36, ``pkg/kubelet/lifecycle``)."""
+"""status.reason of a refusal, lacking resources aside (kubelet 1.37, ``pkg/kubelet/lifecycle``)."""
 _OUT_OF_PREFIX = "OutOf"
 _REJECTED_PREFIX = "Pod was rejected"
 """Begins the message of every refusal of newer kubelets, those with a reason that running pods have

@@ -1,7 +1,7 @@
 """Predicates and priorities of the legacy Policy: which plugins they are now, and which of them
 there were by default.
 
-Source: what kube-scheduler 1.20 made of them, and what became of those plugins up to 1.36.
+Source: what kube-scheduler 1.20 made of them, and what became of those plugins up to 1.37.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ bound, by the plugin's actor.
 Cost: nothing for pods without claims; else some array operations per claim over all nodes, as most
 such pods have claims of their own.
 Source: kube-scheduler VolumeBinding and component-helpers
-``storage/volume`` (v1.36); docs/adr/0007 on where we differ.
+``storage/volume`` (v1.37); docs/adr/0007 on where we differ.
 """
 
 from __future__ import annotations

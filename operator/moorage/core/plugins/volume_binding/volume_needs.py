@@ -2,7 +2,7 @@
 be made for them.
 
 Shared by all that VolumeBinding does; a value that follows from the pod and what the store has.
-Source: kube-scheduler VolumeBinding and component-helpers ``storage/volume`` (v1.36); docs/adr/0007
+Source: kube-scheduler VolumeBinding and component-helpers ``storage/volume`` (v1.37); docs/adr/0007
 on where we differ.
 """
 

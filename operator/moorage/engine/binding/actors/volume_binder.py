@@ -25,7 +25,7 @@ from moorage.ports.errors import EdgeError
 class VolumeBinder:
     """Writes what VolumeBinding reserved, and waits until all of the pod's claims are bound.
 
-    Source: kube-scheduler VolumeBinding and its binder (v1.36), texts included. It checks each
+    Source: kube-scheduler VolumeBinding and its binder (v1.37), texts included. It checks each
     second, we at each change.
     """
 
