@@ -304,7 +304,10 @@ def test_many_claims_are_no_deep_recursion() -> None:
     [
         (
             claim(exactly(33)),
-            "claim ns/c: number of requested devices 33 exceeds the claim limit of 32",
+            (
+                "claim ns/c, request r: adding 33 devices exceeds the claim limit of 32, with 0 "
+                "already accounted for"
+            ),
         ),
         (
             claim(exactly(1, allocation_mode="Some")),

@@ -1,7 +1,7 @@
 """Allocations: what was found, as it is written into a claim.
 
 Source: Kubernetes dynamic-resource-allocation/structured, ``Allocate`` and ``createNodeSelector``
-(v1.36).
+(v1.37).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from moorage.core.pods.node_selection import NODE_NAME
 def allocation_of(claim: ResourceClaim, answer: ClaimAssignment, node: str) -> Allocation:
     """The claim's allocation on this node. Raises AllocationError."""
     results = tuple(_result(claim, i, given) for i, given in enumerate(answer.devices))
-    config = _of_classes(answer) + _of_claim(claim, answer)
+    config = [_widened(one, answer) for one in _of_classes(answer) + _of_claim(claim, answer)]
     return Allocation(
         DeviceAllocation(results or None, tuple(config) or None),
         _node_selector(claim, answer.devices, node),
@@ -81,14 +81,19 @@ def _of_classes(answer: ClaimAssignment) -> list[AllocatedConfiguration]:
 
 
 def _of_claim(claim: ResourceClaim, answer: ClaimAssignment) -> list[AllocatedConfiguration]:
-    """What the claim says: for all of its requests, or once for each request that is meant."""
-    found: list[AllocatedConfiguration] = []
-    for config in claim.spec.devices.config or ():
-        times = (
-            sum(wish.named_in(config.requests) for wish in answer.chosen) if config.requests else 1
-        )
-        found += [AllocatedConfiguration("FromClaim", config.requests, config.opaque)] * times
-    return found
+    """What the claim says, for all of its requests or for one of these."""
+    return [
+        AllocatedConfiguration("FromClaim", config.requests, config.opaque)
+        for config in claim.spec.devices.config or ()
+        if not config.requests or any(wish.named_in(config.requests) for wish in answer.chosen)
+    ]
+
+
+def _widened(config: AllocatedConfiguration, answer: ClaimAssignment) -> AllocatedConfiguration:
+    """Where all requests are named, none is."""
+    if all(wish.named_in(config.requests) for wish in answer.chosen):
+        return msgspec.structs.replace(config, requests=None)
+    return config
 
 
 def _node_selector(

@@ -3,7 +3,7 @@
 Claims, requests and devices are gone through in order, and whatever leads nowhere is taken back: an
 exhaustive search whose first answer counts. Each request is a generator of the ways to fulfil it,
 so that the search is a stack of generators.
-Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). What is not
+Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.37). What is not
 kept of it: docs/adr/0006.
 """
 
@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from moorage.core.devices.capacity import added, consumed, fits, total
+from moorage.core.devices.capacity import UnusableCapacity, added, consumed, fits, total
 from moorage.core.devices.claim_requests import MAX_DEVICES_PER_CLAIM, DeviceQuery, queries_of
 from moorage.core.devices.pools import (
     AllocationError,
     AlternativesFailed,
     CandidateDevice,
     CounterId,
+    DeviceFault,
     DeviceId,
     PoolId,
     PoolState,
@@ -124,7 +125,10 @@ class Allocator:
         faults = [fault for wishes in self._claim_queries for fault in wishes.faults]
         faults += self._attempt.faults
         if faults:
-            raise AlternativesFailed(str(faults[0]))
+            first = faults[0]
+            raise AlternativesFailed(
+                first.anywhere if isinstance(first, DeviceFault) else str(first)
+            )
 
     def assignments(self) -> tuple[ClaimAssignment, ...]:
         """What each claim gets, once a way was found."""
@@ -227,8 +231,12 @@ class _Attempt:
                 raise AllocationError(f"{what} because a claim constraint would not be satisfied")
             return False
         used = added(self._consumed.get(id_, {}), self._available.uses.of(id_).consumed)
-        if not fits(device, capacity, used):
-            return False
+        try:
+            if not fits(device, capacity, used):
+                return False
+        except UnusableCapacity as error:
+            where = f"claim {key(self._claims[claim])}, request {wish.own_name}"
+            raise DeviceFault(where, f": checking capacity for device {id_}", error) from error
         consumes = consumed(device, capacity) if device.allow_multiple_allocations else None
         self._record(claim, DeviceAssignment(wish, candidate, consumes))
         return True

@@ -1,7 +1,7 @@
 """What claims want: their requests, read once and checked against the classes and pools that there
 are.
 
-Source: Kubernetes dynamic-resource-allocation/structured, ``validateDeviceRequest`` (v1.36), texts
+Source: Kubernetes dynamic-resource-allocation/structured, ``validateDeviceRequest`` (v1.37), texts
 included.
 """
 
@@ -12,9 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kubefacts.cel import CELExpressionError
-from moorage.core.devices.capacity import fits
-from moorage.core.devices.device_cel import holds
-from moorage.core.devices.pools import AllocationError, CandidateDevice, PoolNotUsable, PoolState
+from moorage.core.devices.capacity import UnusableCapacity, fits
+from moorage.core.devices.device_cel import holds, is_compile_error
+from moorage.core.devices.pools import (
+    AllocationError,
+    CandidateDevice,
+    DeviceFault,
+    PoolNotUsable,
+    PoolState,
+)
 from moorage.core.devices.uses import AvailableDevices
 from moorage.core.objects.meta import key
 from moorage.core.objects.resource_claims import (
@@ -80,7 +86,9 @@ class DeviceQuery:
                 if not holds(expression, candidate.facts):
                     return False
             except CELExpressionError as error:
-                raise AllocationError(f"{whose}: {error}") from error
+                if is_compile_error(error):
+                    raise AllocationError(f"{whose}: {error}") from error
+                raise DeviceFault(whose, f" on device {candidate.id}", error) from error
         return candidate.reachable
 
     def named_in(self, names: Sequence[str] | None) -> bool:
@@ -104,19 +112,24 @@ def queries_of(claim: ResourceClaim, offer: AvailableDevices) -> ClaimQueries:
     """Read a claim. Raises AllocationError when it, or what it needs, can't be used."""
     devices = claim.spec.devices
     faults: list[AllocationError] = []
-    requests = tuple(
-        _alternatives(claim, request, offer, faults) for request in devices.requests or ()
-    )
-    least = sum(min((wish.count for wish in alternatives), default=0) for alternatives in requests)
-    if least > MAX_DEVICES_PER_CLAIM:
-        text = f"{least} exceeds the claim limit of {MAX_DEVICES_PER_CLAIM}"
-        raise AllocationError(f"claim {key(claim)}: number of requested devices {text}")
+    requests: list[tuple[DeviceQuery, ...]] = []
+    least = 0
+    for request in devices.requests or ():
+        requests.append(_alternatives(claim, request, offer, faults))
+        more = min((wish.count for wish in requests[-1]), default=0)
+        if least + more > MAX_DEVICES_PER_CLAIM:
+            limit = (
+                f"the claim limit of {MAX_DEVICES_PER_CLAIM}, with {least} already accounted for"
+            )
+            where = f"claim {key(claim)}, request {request.name}"
+            raise AllocationError(f"{where}: adding {more} devices exceeds {limit}")
+        least += more
     constraints = devices.constraints or ()
     for i, one in enumerate(constraints):
         if one.match_attribute is None and one.distinct_attribute is None:
             text = "empty constraint (unsupported constraint type?)"
             raise AllocationError(f"claim {key(claim)}, constraint #{i}: {text}")
-    return ClaimQueries(requests, constraints, tuple(faults))
+    return ClaimQueries(tuple(requests), constraints, tuple(faults))
 
 
 def evaluate_all(
@@ -244,8 +257,15 @@ def _counted(wish: DeviceQuery, where: str, offer: AvailableDevices) -> DeviceQu
             state = f"resource pool {pool.id} is currently {pool.state.value}"
             raise PoolNotUsable(f"{where}: asks for all devices, but {state}")
         found += [
-            one
-            for one in filter(wish.selects, pool.devices)
-            if fits(one.device, wish.request.capacity, offer.uses.of(one.id).consumed)
+            one for one in filter(wish.selects, pool.devices) if _is_large_enough(one, wish, where)
         ]
     return dataclasses.replace(wish, count=len(found), all_devices=tuple(found))
+
+
+def _is_large_enough(candidate: CandidateDevice, wish: DeviceQuery, where: str) -> bool:
+    """Whether the device would have all that is asked for, if nobody used it."""
+    try:
+        return fits(candidate.device, wish.request.capacity, {})
+    except UnusableCapacity as error:
+        about = f": checking capacity for device {candidate.id.device}"
+        raise DeviceFault(where, about, error) from error

@@ -46,6 +46,14 @@ def semver(version: str) -> dict[str, str]:
         ) from error
 
 
+_COMPILE_ERROR = "CEL compile error"
+_HINT = (
+    "consider using CEL optional chaining (.? followed by orValue()) or guarding the check with "
+    "has() for optional fields"
+)
+"""As Kubernetes says it."""
+
+
 class DeviceFacts:
     """What expressions can ask of a device: ``attributes`` and ``capacity`` by domain and name.
 
@@ -87,7 +95,7 @@ class DeviceFacts:
     def _evaluate(self, text: str) -> bool | str:
         compiled = _compiled(text)
         if isinstance(compiled, str):
-            return f"CEL compile error: {compiled}"
+            return f"{_COMPILE_ERROR}: {compiled}"
         if self._fault:
             return f"CEL runtime error: {self._fault}"
         if _is_too_expensive(text):
@@ -110,8 +118,13 @@ class DeviceFacts:
                     if key is not None and key not in device[part]
                 ]
                 if not lacking:
-                    return f"CEL runtime error: {f'no such key: {key}' if key else error}"
+                    return f"CEL runtime error: {f'no such key: {key}. {_HINT}' if key else error}"
             device = {**device, **{part: {**device[part], key: {}} for part in lacking}}
+
+
+def is_compile_error(error: CELExpressionError) -> bool:
+    """Whether the expression is none, whatever it is asked of."""
+    return str(error).startswith(_COMPILE_ERROR)
 
 
 def holds(text: str, facts: DeviceFacts) -> bool:

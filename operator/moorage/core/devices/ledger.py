@@ -303,7 +303,7 @@ class DeviceLedger:
     def _enter(self, piece: ResourceSlice, came: int, sign: int) -> None:
         """A slice came (1) or went (-1)."""
         pool, node = pool_of(piece), piece.spec.node_name
-        alone = bool(node) and not piece.spec.shared_counters
+        alone = bool(node)
         self._forget(pool, node if alone else None)
         pieces = self._pools.setdefault(pool, {})
         if came * sign > 0:

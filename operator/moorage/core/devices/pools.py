@@ -38,6 +38,23 @@ class AllocationError(ValueError):
     message is for people.
     """
 
+    @property
+    def anywhere(self) -> str:
+        """The message without the name of a device."""
+        return str(self)
+
+
+class DeviceFault(AllocationError):
+    """A fault that one device has shown: ``about`` it."""
+
+    def __init__(self, where: str, about: str, error: Exception) -> None:
+        super().__init__(f"{where}{about}: {error}")
+        self._anywhere = f"{where}: {error}"
+
+    @property
+    def anywhere(self) -> str:
+        return self._anywhere
+
 
 class AlternativesFailed(AllocationError):
     """Nothing was found on a node, and an alternative of a request has a fault; the message, the
@@ -210,12 +227,8 @@ def _gather_pool(name: PoolId, pieces: Sequence[ResourceSlice], node: Node) -> P
 
 
 def _relevant(piece: ResourceSlice, node: Node) -> bool:
-    """Slices with counters are needed wherever the pool is used; one that says nothing about nodes
-    is from another time than ours.
-    """
+    """One that says nothing about nodes is from another time than ours."""
     spec = piece.spec
-    if spec.shared_counters:
-        return True
     if (
         spec.node_name
         or spec.all_nodes
@@ -235,7 +248,7 @@ def _build(
         if not piece.spec.shared_counters
         for candidate in _candidates(piece, node)
     )
-    sets = [counters for piece in current for counters in piece.spec.shared_counters or ()]
+    sets = [counters for piece in everywhere for counters in piece.spec.shared_counters or ()]
     counters = {counted: amount for one in sets for counted, amount in _amounts(one).items()}
     names = [one.id.device for one in devices]
     takes = {

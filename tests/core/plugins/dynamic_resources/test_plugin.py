@@ -425,8 +425,9 @@ def test_a_fault_ends_the_attempt() -> None:
     outcome = refused(user("p", "c0"), world(claim("c0", bad)))
     assert (outcome.code, outcome.unschedulable_plugins) == (Code.ERROR, frozenset())
     assert outcome.message == (
-        'running "DynamicResources" filter plugin: claim default/c0: selector #0: CEL '
-        "runtime error: no such key: nope"
+        'running "DynamicResources" filter plugin: claim default/c0: selector #0 on device '
+        "a/n0/d0: CEL runtime error: no such key: nope. consider using CEL optional chaining (.? "
+        "followed by orValue()) or guarding the check with has() for optional fields"
     )
 
 
