@@ -164,8 +164,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="capacity: what others use does not count",
         file="core/devices/capacity.py",
-        old="used.get(name, 0) + amount > nanos(has.value)",
-        new="amount > nanos(has.value)",
+        old="used.get(name, 0) + amount > nanos(capacity[name].value)",
+        new="amount > nanos(capacity[name].value)",
         tests=(f"{_TESTS}/devices/test_capacity.py::test_what_others_use_counts",),
     ),
     Mutant(
