@@ -1,18 +1,20 @@
-"""Preemption, naively: take all lower pods off a node, put them back one by one, see whether the
-pod still fits.
+"""Preemption, naively: take all lower pods off a node, put them back unit by unit, see whether the
+pod still fits. A unit is a pod, or all pods of a group that go together, on whatever nodes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from moorage.core.objects.pod_groups import AllDisruptionMode, DisruptionMode, PodGroup
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import PodDisruptionBudget
 from tests.oracle import selectors
 from tests.oracle.cluster import Cluster
 
+ALL = DisruptionMode(all=AllDisruptionMode())
 Ask = Callable[[str, frozenset[str]], Sequence[str] | None]
 """(node, UIDs of pods that are gone) -> why the pod does not fit there, None when it does."""
 
@@ -43,7 +45,7 @@ def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> P
     going = [
         one
         for one, where in pods
-        if where == node and priority(one) < priority(pod) and _preempted(one)
+        if where == node and level(one, cluster) < priority(pod) and _preempted(one)
     ]
     if pod.spec.preemption_policy == "Never":
         found.message = "preemption: not eligible due to preemptionPolicy=Never."
@@ -55,8 +57,8 @@ def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> P
     started: dict[str, str] = {}
     costs: dict[str, tuple[int, ...]] = {}
     for name, helps in refused.items():
-        lower = [one for one, where in pods if where == name and priority(one) < priority(pod)]
-        everyone = frozenset(one.metadata.uid for one in lower)
+        lower = units_below(priority(pod), name, cluster)
+        everyone = uids(one for unit in lower for one in unit)
         if not helps:
             reasons["Preemption is not helpful for scheduling"] += 1
         elif not lower:
@@ -66,6 +68,7 @@ def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> P
         else:
             victims, violations = _victims(
                 lower,
+                cluster,
                 budgets,
                 lambda gone, name=name: ask(name, gone) is None,  # type: ignore[misc]
             )
@@ -77,7 +80,7 @@ def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> P
             levels = [priority(one) for one in victims]
             costs[name] = (
                 violations,
-                max(levels),
+                levels[0],
                 sum(level + 2**31 for level in levels),
                 len(levels),
             )
@@ -92,26 +95,76 @@ def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> P
     return found
 
 
+def units_below(mine: int, node: str, cluster: Cluster) -> list[list[Pod]]:
+    """What may go from a node: each pod, or all of its group."""
+    known = {one.metadata.name for one in cluster.nodes}
+    units: dict[str, list[Pod]] = {}
+    for pod, where in cluster.pods:
+        if where == node and level(pod, cluster) < mine:
+            group = group_of(pod, cluster)
+            together = group is not None and group.spec.disruption_mode == ALL
+            siblings = [
+                one
+                for one, at in cluster.pods
+                if together and at in known and group_of(one, cluster) is group
+            ] or [pod]
+            siblings.sort(key=lambda one: (-priority(one), _start(one), one.metadata.uid))
+            units[min(uids(siblings))] = siblings
+    return list(units.values())
+
+
 def _victims(
-    lower: list[Pod], budgets: Sequence[PodDisruptionBudget], fits: Callable[[frozenset[str]], bool]
+    lower: list[list[Pod]],
+    cluster: Cluster,
+    budgets: Sequence[PodDisruptionBudget],
+    fits: Callable[[frozenset[str]], bool],
 ) -> tuple[list[Pod], int]:
     """Who cannot be put back, the most important first, and how many of them are protected."""
-    lower = sorted(lower, key=lambda one: (-priority(one), _start(one), one.metadata.uid))
+    lower = sorted(
+        lower,
+        key=lambda unit: (
+            -level(unit[0], cluster),
+            unit[0].spec.scheduling_group is None,
+            -len(unit),
+            min(_start(one) for one in unit),
+            min(uids(unit)),
+        ),
+    )
     left = {id(budget): budget.status.disruptions_allowed for budget in budgets}
-    protected = []
-    for one in lower:
+    protected: set[str] = set()
+    for one in (one for unit in lower for one in unit):
         for budget in budgets:
             left[id(budget)] -= _counts(budget, one)
             if _counts(budget, one) and left[id(budget)] < 0:
-                protected.append(one)
+                protected.add(one.metadata.uid)
                 break
-    gone = {one.metadata.uid for one in lower}
-    for one in protected + [one for one in lower if one not in protected]:
-        if fits(frozenset(gone - {one.metadata.uid})):
-            gone.remove(one.metadata.uid)
-    return [one for one in lower if one.metadata.uid in gone], sum(
-        one.metadata.uid in gone for one in protected
-    )
+    gone = uids(one for unit in lower for one in unit)
+    for unit in sorted(lower, key=lambda unit: not protected & uids(unit)):
+        if fits(gone - uids(unit)):
+            gone -= uids(unit)
+    victims = [one for unit in lower for one in unit if one.metadata.uid in gone]
+    return victims, len(protected & gone)
+
+
+def uids(pods: Iterable[Pod]) -> frozenset[str]:
+    """Of pods."""
+    return frozenset(one.metadata.uid for one in pods)
+
+
+def group_of(pod: Pod, cluster: Cluster) -> PodGroup | None:
+    """The PodGroup that a pod names, if it is there."""
+    named = pod.spec.scheduling_group
+    for one in cluster.of_kind(PodGroup):
+        its = one.metadata
+        if named and (its.namespace, its.name) == (pod.metadata.namespace, named.pod_group_name):
+            return one
+    return None
+
+
+def level(pod: Pod, cluster: Cluster) -> int:
+    """The priority that a pod is preempted with."""
+    group = group_of(pod, cluster)
+    return priority(pod) if group is None else group.spec.priority or 0
 
 
 def _counts(budget: PodDisruptionBudget, pod: Pod) -> bool:

@@ -127,16 +127,11 @@ class _Play:
             del self.waiting[name]
         else:
             victims, node = decision.victims, decision.nominated_node
-            text = decision.message
             if victims and node:
-                text += (
-                    f" preemption: found a potential placement for pod on node {node}, "
-                    f"preempting {len(victims)} victims"
-                )
                 found["preempted"] = {
                     key(v): f"Preempted by pod {pod.metadata.uid} on node {node}" for v in victims
                 }
-            found["failed"] = {name: {"message": text, "reason": reason_of(decision)}}
+            found["failed"] = {name: {"message": decision.message, "reason": reason_of(decision)}}
             self._nominate(pod, node)
             self._go(victims)
         return self._step([name], found)
@@ -196,7 +191,7 @@ class _Play:
         result = finished(schedule_group(attempt, place, self.context))
         room = None
         if result.status.code is Code.UNSCHEDULABLE:
-            room = finished(make_room(attempt, self.revision, self.context, self._spec, self._fork))
+            room = finished(make_room(attempt, self.revision, self.context, self._fork))
         return group_outcome(attempt, result, self.revision, room)
 
     def _spec(self, pod: Pod) -> GroupSpec | None:

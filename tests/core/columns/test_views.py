@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from moorage.core.columns.grouped_pods import GroupedPods
 from moorage.core.columns.nodes.image_table import ImageTable
 from moorage.core.columns.nodes.label_columns import LabelColumn, LabelTable
 from moorage.core.columns.nodes.node_columns import (
@@ -25,6 +26,7 @@ from moorage.core.columns.pod_counters import PodCounters, RowCounter
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Lister, Store
 from moorage.core.columns.views import (
+    GroupedPodsView,
     NominatorView,
     PodCountersView,
     PrioritiesView,
@@ -121,7 +123,8 @@ def test_a_type_checker_lets_a_plugin_read_and_not_write(tmp_path: Path) -> None
         (VolumeTable, VolumeColumns, {"charge", "charge_node"}),
         (PodCounters, PodCountersView, {"charge", "matching"}),
         (RowCounter, RowCounts, {"add"}),
-        (PriorityTable, PrioritiesView, {"charge"}),
+        (PriorityTable, PrioritiesView, {"charge", "move"}),
+        (GroupedPods, GroupedPodsView, {"charge", "touch"}),
         (
             Nominator,
             NominatorView,

@@ -32,6 +32,7 @@ from moorage.core.columns.store import Store
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.objects.meta import HasMetadata, ObjectMeta
 from moorage.core.objects.nodes import ContainerImage, Node, Taint
+from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.objects.storage import CSIStorageCapacity
@@ -77,6 +78,7 @@ NOT_COMPARED = {
     "_node_generations",
     "id",
     "version",
+    "_changed_at",
 }
 """Memories, and numbers that only ever grow."""
 Seen = dict[int, Any]
@@ -270,6 +272,12 @@ def capacity(name: str, zone: str, room: str) -> CSIStorageCapacity:
     return msgspec.convert({**body, "capacity": room}, CSIStorageCapacity)
 
 
+def pod_group(priority: int | None, mode: str = "all") -> PodGroup:
+    """A PodGroup of Kubernetes."""
+    spec = {"priority": priority, "disruptionMode": {mode: {}}}
+    return msgspec.convert({"metadata": {"name": "team", "namespace": "a"}, "spec": spec}, PodGroup)
+
+
 class Waker:
     """Hears which room is free, and does nothing about it."""
 
@@ -316,6 +324,10 @@ class World:
             per_domain(np.zeros(2, np.int64), key, cache.nodes)
         for one in (pod("there", "n1"), pod("other", "n0", "blue"), pod("early", "n2")):
             cache.observe(one, pod_requests(one))
+        cache.store.put(pod_group(3))
+        for i in range(3):
+            teammate = pod(f"mate{i}", f"n{i}", schedulingGroup={"podGroupName": "team"})
+            cache.observe(teammate, pod_requests(teammate))
         self.mine, self.promised, self.taken = (
             pod("mine", color="blue"),
             pod("promised"),
@@ -402,6 +414,14 @@ CHANGES: dict[str, Callable[[World], object]] = {
         [make_volume("v3", "n0", version="2")], [make_claim("free", "v3")]
     ),
     "release volumes": lambda world: world.offers.release([world.volume], []),
+    "raise a PodGroup": put(pod_group(7)),
+    "change how a PodGroup goes": put(pod_group(3, "single")),
+    "lose a PodGroup": gone(PodGroup, "a/team"),
+    "move a member": lambda world: world.observe(
+        pod("mate1", "n0", schedulingGroup={"podGroupName": "team"})
+    ),
+    "lose a member": lambda world: world.cache.remove("uid-mate0"),
+    "give a member up": lambda world: world.cache.mark_stuck("uid-mate1"),
     "change a service": put(service("front", "blue")),
     "lose a service": gone(Service, "a/front"),
     "change room": put(capacity("room", "b", "7Gi")),

@@ -29,6 +29,7 @@ from typing import Protocol
 
 from moorage.core.columns import changes
 from moorage.core.columns.change_log import Aspect
+from moorage.core.columns.grouped_pods import GroupedPods
 from moorage.core.columns.nominations import NominationListener, Nominator
 from moorage.core.columns.pod_counters import AnyPod, PodCounters
 from moorage.core.columns.pod_info import PodInfo, PodState, counts_alike
@@ -72,6 +73,7 @@ class Cache:
         self.journal = self.store.journal
         self.nodes = self.store.room.nodes
         self.priorities = self.store.room.priorities
+        self.grouped_pods = GroupedPods(self.store, self.priorities)
         self.pod_counters = PodCounters(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)
         self.nominations = Nominator(self.nodes, nominations, self.journal)
@@ -238,7 +240,7 @@ class Cache:
         now on.
         """
         record = self._pod_infos[uid]
-        self._mark_pods_changed(record.node)
+        self._mark_pods_changed(record)
         self._rewrite(dataclasses.replace(record, stuck=True))
         self.journal.append(changes.PodStuck(uid))
 
@@ -279,7 +281,7 @@ class Cache:
         new = PodInfo(pod, node, requests, PodState.OBSERVED, preempted, stuck)
         if here is not None and here.requests == requests and counts_alike(here.pod, pod):
             if _read_by_preemption(here.pod) != _read_by_preemption(pod):
-                self._mark_pods_changed(node)
+                self._mark_pods_changed(new)
             self._rewrite(new)
             self._assumed -= here.state is PodState.ASSUMED
             return
@@ -304,10 +306,11 @@ class Cache:
         if node in self.nodes.row_of:
             self._node_generations[node] = self._changes
 
-    def _mark_pods_changed(self, node: str) -> None:
-        """Something about the pods on a node is another, though nothing that is counted."""
-        if node in self.nodes.row_of:
-            self.nodes.logs[Aspect.PODS].add(self.nodes.row_of[node])
+    def _mark_pods_changed(self, record: PodInfo) -> None:
+        """Something about a pod on a node is another, though nothing that is counted."""
+        if record.node in self.nodes.row_of:
+            self.nodes.logs[Aspect.PODS].add(self.nodes.row_of[record.node])
+            self.grouped_pods.touch(record.pod)
 
     def _add(self, record: PodInfo) -> None:
         steps = self._steps(record)
@@ -362,11 +365,13 @@ class Cache:
     def _counts(self, row: int, record: PodInfo) -> tuple[Step, ...]:
         """The steps that count a pod wherever pods are counted."""
         pod = record.pod
-        counts = (
+        counts: tuple[Step, ...] = (
             (self.nodes.charge, row, record.requests),
             (self.pod_counters.charge, row, pod),
             (self.priorities.charge, row, pod),
         )
+        if isinstance(pod, Pod) and pod.spec.scheduling_group is not None:
+            counts = (*counts, (self.grouped_pods.charge, row, pod))
         return (
             (*counts, (self._use_volumes, row, record))
             if record.volumes is not NO_VOLUMES

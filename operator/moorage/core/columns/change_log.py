@@ -9,7 +9,8 @@ than starting over, the answer is "everything".
 from __future__ import annotations
 
 import enum
-from typing import Protocol
+from collections.abc import Collection
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,14 @@ class Versioned(Protocol):
     @property
     def version(self) -> int:
         """A number that is never the same after a change as before it."""
+
+
+@runtime_checkable
+class RowVersioned(Versioned, Protocol):
+    """One on which answers about single rows depend."""
+
+    def rows_since(self, version: int) -> Collection[int]:
+        """The rows of which answers may be others than at this version."""
 
 
 class VersionCounter:

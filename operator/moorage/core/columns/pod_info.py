@@ -147,8 +147,9 @@ def counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
 def _specs_count_alike(one: Pod, other: Pod) -> bool:
     mine, its = one.spec, other.spec
     said = one.metadata.annotations == other.metadata.annotations  # the minimum of its group
-    return said and (mine.affinity, mine.priority, mine.volumes) == (
-        its.affinity,
-        its.priority,
-        its.volumes,
+    return (
+        said
+        and mine.scheduling_group == its.scheduling_group
+        and (mine.affinity, mine.priority, mine.volumes)
+        == (its.affinity, its.priority, its.volumes)
     )

@@ -21,6 +21,7 @@ from moorage.core.columns.pod_counters import PodQuery
 from moorage.core.columns.pod_info import PodBatch
 from moorage.core.columns.store import Lister
 from moorage.core.columns.views import (
+    GroupedPodsView,
     NominatorView,
     PodCountersView,
     PrioritiesView,
@@ -28,6 +29,7 @@ from moorage.core.columns.views import (
     VolumeColumns,
 )
 from moorage.core.columns.volume_table import VolumeTable
+from moorage.core.objects.pods import Pod
 from moorage.core.pods.host_ports import HostPort
 from moorage.core.structures.budget import Budget, TimeBudget
 from moorage.core.volumes.pod_volumes import PodVolumeUse
@@ -128,6 +130,7 @@ class Snapshot:
         self.pod_counters: Final[PodCountersView] = cache.pod_counters
         self.volumes: Final[VolumeColumns] = cache.volumes
         self.priorities: Final[PrioritiesView] = cache.priorities
+        self.grouped_pods: Final[GroupedPodsView] = cache.grouped_pods
         self.nominations: Final[NominatorView] = cache.nominations
         self._cache = cache
         self._trial: Trial | None = None
@@ -149,6 +152,12 @@ class Snapshot:
         if self._cache.pod_counters.made != made:
             self.budget.check()
         return counter
+
+    def together_with(self, record: PodInfo) -> list[PodInfo]:
+        """All pods that are preempted with one, itself included, on whatever nodes they are."""
+        uids = self.grouped_pods.together_with(record.pod) if isinstance(record.pod, Pod) else ()
+        found = (self._cache.pod_info(uid) for uid in uids)
+        return [one for one in found if one is not None] or [record]
 
     def pods_on(self, node: str) -> Iterator[PodInfo]:
         """The pods on a node, assumed ones included."""

@@ -18,6 +18,7 @@ from moorage.core.columns.freed_room import FreedRoom
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.objects.meta import HasMetadata, key
+from moorage.core.objects.pod_groups import PodGroup
 
 T = TypeVar("T", bound=HasMetadata)
 KeptIndex = TypeVar("KeptIndex")
@@ -65,13 +66,13 @@ class Store:
         """
         self.journal = journal
         """Takes what cache and indexes are told, in order."""
-        self.room = FreedRoom(NodeTable(), PriorityTable())
-        """What is left on nodes; nothing is known until a cache fills its tables."""
         self._objects: dict[type[Any], dict[str, Any]] = {}
         self._views: dict[type[Any], Mapping[str, Any]] = {}
         self._version_counters: dict[type[Any], VersionCounter] = {}
         self._followers: dict[type[Any], list[Follower]] = {}
         self._indexes: dict[Callable[[Store], Any], Any] = {}
+        self.room = FreedRoom(NodeTable(), PriorityTable(self.objects(PodGroup)))
+        """What is left on nodes; nothing is known until a cache fills its tables."""
         for make in indexes:
             self.index(make)
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.change_log import Versioned
+from moorage.core.columns.change_log import RowVersioned, Versioned
 from moorage.core.columns.pod_counters import Counts, ExistingTerm
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.objects.pods import Pod
@@ -70,6 +70,16 @@ class PrioritiesView(Protocol):
     def below(self, level: int, rows: int) -> npt.NDArray[np.bool_]: ...
 
     def any_below(self, level: int, row: int) -> bool: ...
+
+    def level_of(self, pod: Pod) -> int: ...
+
+
+class GroupedPodsView(RowVersioned, Protocol):
+    """Which pods on nodes go together: ``grouped_pods.GroupedPods``."""
+
+    def __len__(self) -> int: ...
+
+    def together_with(self, pod: Pod) -> Collection[str]: ...
 
 
 class NominatorView(Versioned, Protocol):

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
-from moorage.core.columns.pod_info import PodInfo
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.group_cycle import (
@@ -29,15 +28,13 @@ from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.evaluation.evaluation import PASSES
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
-from moorage.core.groups.group_spec import GroupSpec
-from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod, on_node
-from moorage.core.plugins.default_preemption.candidates import start_time
 from moorage.core.plugins.default_preemption.disruption_budgets import (
     budgets,
     violating_units,
 )
 from moorage.core.plugins.default_preemption.plugin import is_terminating_victim
+from moorage.core.plugins.default_preemption.units import Unit, units_of
 from moorage.core.pods.requests import pod_requests
 
 PREFIX = "pod group preemption: "
@@ -52,12 +49,6 @@ Fork: TypeAlias = Callable[[Collection[str]], Steps[CycleContext]]
 """A copy of the state of now without these pods (UIDs)."""
 
 
-class Groups(Protocol):
-    """Finds the group of a pod, None for a pod alone."""
-
-    def __call__(self, pod: Pod, /) -> GroupSpec | None: ...
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupPreemption:
     """SUCCESS: once the victims are gone, the members fit where they are nominated to, by UID."""
@@ -67,41 +58,18 @@ class GroupPreemption:
     victims: tuple[Pod, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Unit:
-    """Pods that go or stay together, and how important they are."""
-
-    records: tuple[PodInfo, ...]
-    priority: int
-    grouped: bool
-    """Whether they are of a group, be it one of them alone."""
-
-    @property
-    def importance(self) -> tuple[int, bool, int, str, str]:
-        """Lower for the more important; the UID only fixes the order of equals."""
-        pods = self.pods
-        started = min(map(start_time, pods))
-        uid = min(pod.metadata.uid for pod in pods)
-        return -self.priority, not self.grouped, -len(pods), started, uid
-
-    @property
-    def pods(self) -> list[Pod]:
-        return [record.pod for record in self.records if isinstance(record.pod, Pod)]
-
-
 def make_room(
     attempt: GroupAttempt,
     revision: Revision,
     context: CycleContext,
-    groups: Groups,
     fork: Fork,
 ) -> Steps[GroupPreemption]:
     """Whom the group may displace so that it fits, and where its members go then."""
     if any(pod.spec.preemption_policy == "Never" for pod in attempt.members):
         return GroupPreemption(NEVER)
-    if ongoing := _ongoing(attempt, context, groups):
+    if ongoing := _ongoing(attempt, context):
         return GroupPreemption(ONGOING, ongoing)
-    units = units_below(attempt.group.priority, context, groups)
+    units = units_below(attempt.group.priority, context)
     if not units:
         return GroupPreemption(NO_VICTIMS)
     gone = {record.pod.metadata.uid for unit in units for record in unit.records}
@@ -116,42 +84,28 @@ def make_room(
     victims = yield from _Reprieve(result, revision, without).victims(
         _reprieve_order(units, without)
     )
+    victims.sort(key=lambda unit: unit.importance)
     pods = tuple(pod for unit in victims for pod in unit.pods)
     text = f"found a placement for podgroup, preempting {len(pods)} victims"
     nominations = {one.pod.metadata.uid: one.node for one in result.placed}
     return GroupPreemption(Status(Code.SUCCESS, (text,)), nominations, pods)
 
 
-def pod_priority(pod: Pod, groups: Groups) -> int:
-    """That of its group, where it has one."""
-    group = groups(pod)
-    return group.priority if group is not None else pod.spec.priority or 0
+def units_below(priority: int, context: CycleContext) -> list[Unit]:
+    """All that may be displaced for something of this priority, the most important unit first."""
+    level_of, row_of = context.snapshot.priorities.level_of, context.cache.nodes.row_of
+    lower = (
+        record
+        for record in context.cache.pod_infos()
+        if isinstance(record.pod, Pod)
+        and not record.stuck
+        and record.node in row_of
+        and level_of(record.pod) < priority
+    )
+    return units_of(lower, context.snapshot)
 
 
-def units_below(priority: int, context: CycleContext, groups: Groups) -> list[Unit]:
-    """All that may be displaced for something of this priority."""
-    together: dict[GroupKey, tuple[int, list[PodInfo]]] = {}
-    units = []
-    for record in context.cache.pod_infos():
-        pod = record.pod
-        if (
-            not isinstance(pod, Pod)
-            or record.stuck
-            or record.node not in context.cache.nodes.row_of
-        ):
-            continue
-        group, mine = groups(pod), pod_priority(pod, groups)
-        if mine >= priority:
-            continue
-        if group is not None and group.disrupted_together:
-            together.setdefault(group.key, (mine, []))[1].append(record)
-        else:
-            units.append(Unit((record,), mine, group is not None))
-    units += [Unit(tuple(records), level, grouped=True) for level, records in together.values()]
-    return sorted(units, key=lambda unit: unit.importance)
-
-
-def _ongoing(attempt: GroupAttempt, context: CycleContext, groups: Groups) -> dict[str, str]:
+def _ongoing(attempt: GroupAttempt, context: CycleContext) -> dict[str, str]:
     """Where members are nominated to, if a pod goes there for their sake."""
     nominated = {
         pod.metadata.uid: node
@@ -161,7 +115,7 @@ def _ongoing(attempt: GroupAttempt, context: CycleContext, groups: Groups) -> di
     going = any(
         is_terminating_victim(record)
         and isinstance(record.pod, Pod)
-        and pod_priority(record.pod, groups) < attempt.group.priority
+        and context.snapshot.priorities.level_of(record.pod) < attempt.group.priority
         for node in set(nominated.values())
         for record in context.cache.pods_on(node)
     )
@@ -170,7 +124,8 @@ def _ongoing(attempt: GroupAttempt, context: CycleContext, groups: Groups) -> di
 
 def _reprieve_order(units: Sequence[Unit], context: CycleContext) -> list[Unit]:
     """Those first whose going would violate a budget, the most important ones first in either."""
-    protected = violating_units([unit.pods for unit in units], budgets(context.cache.store))
+    by_namespace = budgets(context.cache.store)
+    protected = violating_units(((unit.pods, 0) for unit in units), by_namespace)
     ranked = sorted(zip(units, protected, strict=True), key=lambda one: not one[1])
     return [unit for unit, _ in ranked]
 

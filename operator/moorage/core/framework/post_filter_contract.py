@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.change_log import Versioned
-from moorage.core.columns.pod_info import PodBatch
+from moorage.core.columns.pod_info import PodBatch, PodInfo
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import Codes, FilterPlugin, Plugin
 from moorage.core.framework.status import Status, Why
@@ -46,6 +46,11 @@ class DryRun(Protocol):
 
     def add(self, batch: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """With them there (again)."""
+
+    def tell(self, row: int, others: Sequence[PodInfo], sign: int) -> None:
+        """For this row, as if pods of other nodes had come there (1) or left (-1): only plugins
+        whose state spans nodes hear of it.
+        """
 
     def run_filters(self, rows: npt.NDArray[np.intp]) -> Mapping[int, NodeRejection]:
         """Who rejects these rows first; rows that pass are missing. Pods nominated there are taken

@@ -176,8 +176,7 @@ def _kubernetes_spec(key: GroupKey, declared: PodGroup) -> GroupSpec | None:
         metadata.uid,
         is_gang=gang is not None,
         preemption_policy=spec.preemption_policy,
-        disrupted_together=spec.disruption_mode is not None
-        and spec.disruption_mode.all is not None,
+        disrupted_together=spec.disrupted_together,
         topology_key=topology[0].key if topology else "",
         claims=spec.resource_claims or (),
         generation=metadata.generation,

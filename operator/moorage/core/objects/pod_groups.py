@@ -95,6 +95,11 @@ class PodGroupSpec(Struct, frozen=True):
     preemption_policy: str | None = None
     parent_composite_pod_group_name: str | None = None
 
+    @property
+    def disrupted_together(self) -> bool:
+        """Whether all members are preempted, or none."""
+        return self.disruption_mode is not None and self.disruption_mode.all is not None
+
 
 class PodGroupResourceClaimStatus(Struct, frozen=True):
     """The claim that was generated for one of a group's claim templates."""
@@ -210,6 +215,14 @@ def membership_of(pod: Pod) -> Membership | None:
     """What a pod says of the group that it is a member of, if any."""
     key = group_of(pod)
     return None if key is None else Membership(key, _asked(key.api, pod), priority(pod))
+
+
+def pod_group_name(pod: Pod) -> str:
+    """``namespace/name`` of the PodGroup of Kubernetes that a pod names, "" for none. A pod that is
+    being deleted is in it as long as it is there.
+    """
+    group = pod.spec.scheduling_group
+    return f"{pod.metadata.namespace}/{group.pod_group_name}" if group is not None else ""
 
 
 def groups_named_by(pod: Pod) -> tuple[GroupKey, ...]:

@@ -21,8 +21,8 @@ class PreemptionCandidate(NamedTuple):
     num_pdb_violations: int
     """How many of them a disruption budget protects."""
     cost: tuple[int, int, int, int]
-    """Budget violations, the highest priority, the sum of priorities (each made positive), how many
-    victims: the less the better.
+    """Budget violations, the first victim's priority, the sum of priorities (each made positive),
+    how many victims: the less the better.
     """
     started: str
     """When the first of the victims of highest priority started: the later the better."""
@@ -41,7 +41,9 @@ def choose(candidates: Sequence[PreemptionCandidate]) -> PreemptionCandidate:
 
 
 def candidate_of(row: int, victims: tuple[Pod, ...], violations: int) -> PreemptionCandidate:
-    """The candidate with what candidates are compared by."""
+    """The candidate with what candidates are compared by. Here the pods' own priorities count, also
+    where they are of a PodGroup, as in kube-scheduler.
+    """
     priorities = [priority(victim) for victim in victims]
     cost = (
         violations,
@@ -49,10 +51,11 @@ def candidate_of(row: int, victims: tuple[Pod, ...], violations: int) -> Preempt
         sum(each - _PRIORITIES_FROM for each in priorities),
         len(priorities),
     )
+    highest = max(priorities)
     started = min(
         start_time(victim)
         for victim, each in zip(victims, priorities, strict=True)
-        if each == priorities[0]
+        if each == highest
     )
     return PreemptionCandidate(row, victims, violations, cost, started)
 

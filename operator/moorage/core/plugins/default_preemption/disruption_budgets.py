@@ -78,6 +78,18 @@ def violating_pods(pods: Iterable[tuple[Pod, int]], by_namespace: BudgetsByNames
     return [_is_protected(pod, row, by_namespace, spent) for pod, row in pods]
 
 
+def violating_units(
+    units: Iterable[tuple[Iterable[Pod], int]], by_namespace: BudgetsByNamespace
+) -> list[int]:
+    """How many pods of each of these units, each with the row that it is tried for, a budget
+    protects: the pods before them have used it up.
+    """
+    spent: Counter[tuple[int, str]] = Counter()
+    return [
+        sum(_is_protected(pod, row, by_namespace, spent) for pod in pods) for pods, row in units
+    ]
+
+
 def _is_protected(
     pod: Pod, row: int, by_namespace: BudgetsByNamespace, spent: Counter[tuple[int, str]]
 ) -> bool:
@@ -86,24 +98,6 @@ def _is_protected(
         if budget.selector.conditions and budget.counts(pod):
             spent[row, budget.name] += 1
             if spent[row, budget.name] > budget.allowed:
-                return True
-    return False
-
-
-def violating_units(units: Iterable[Sequence[Pod]], by_namespace: BudgetsByNamespace) -> list[bool]:
-    """Which of these groups of pods, each of which goes as a whole, a budget protects: those before
-    it have used it up.
-    """
-    spent: Counter[str] = Counter()
-    return [any(_exhausts(pod, by_namespace, spent) for pod in unit) for unit in units]
-
-
-def _exhausts(pod: Pod, by_namespace: BudgetsByNamespace, spent: Counter[str]) -> bool:
-    """Whether one of the pod's budgets lets it go no more; those behind it are not charged."""
-    for budget in by_namespace.get(pod.metadata.namespace, ()) if pod.metadata.labels else ():
-        if budget.selector.conditions and budget.counts(pod):
-            spent[budget.name] += 1
-            if spent[budget.name] > budget.allowed:
                 return True
     return False
 

@@ -4,8 +4,10 @@ priority.
 It decides which pods should go and nominates the pod to that node; evicting them is the engine's.
 Nodes are tried side by side: all lower pods of each are taken away, then put back one by one, those
 first that a disruption budget protects, as long as the pod still fits; who cannot be put back is a
-victim. Where kube-scheduler draws at random (where to begin, which of equals to take), a function
-of (seed, pod, node) decides here. Source: kube-scheduler DefaultPreemption (v1.37).
+victim. Pods of a PodGroup count with the priority of that, and go all together, from all their
+nodes, where it says so (``units``). Where kube-scheduler draws at random (where to begin, which of
+equals to take), a function of (seed, pod, node) decides here.
+Source: kube-scheduler DefaultPreemption (v1.37).
 
 ``disruptionPolicy`` is ours. BestEffort is kube-scheduler's way: budgets are respected where there
 is a choice, and do not stop it. With RespectPDB no pod goes that a budget does not let go: such
@@ -48,9 +50,9 @@ from moorage.core.plugins.default_preemption.candidates import (
     candidate_of,
     choose,
 )
+from moorage.core.plugins.default_preemption.lanes import IntRows
 from moorage.core.plugins.default_preemption.victim_search import (
     NO_VICTIMS,
-    IntRows,
     dry_run,
     potential_victims,
 )
@@ -219,8 +221,9 @@ class DefaultPreemption:
         """Candidates among these rows, in this order, until there are enough and one violates no
         budget; and the others' reasons.
         """
-        depends_on = (attempt.snapshot.store.version_counter(PodDisruptionBudget),)
-        memory = attempt.row_cache(NAME, depends_on)
+        snapshot = attempt.snapshot
+        budgets = snapshot.store.version_counter(PodDisruptionBudget)
+        memory = attempt.row_cache(NAME, (budgets, snapshot.grouped_pods))
         enough = self.args.enough(int(np.count_nonzero(attempt.node_codes == _UNSCHEDULABLE)))
         harmless: list[PreemptionCandidate] = []
         violating: list[PreemptionCandidate] = []
@@ -228,7 +231,7 @@ class DefaultPreemption:
         start, worked = 0, False
         while start < rows.size:
             if worked:  # after the last rows the rest is done at once
-                attempt.snapshot.budget.check()
+                snapshot.budget.check()
             end = start + max(enough - len(harmless) - len(violating), _MIN_ROWS_PER_SEARCH)
             outcomes, worked = self._outcomes(pod, attempt, rows[start:end], memory)
             for outcome in outcomes:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.pod_info import PodBatch, PodInfo
+from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.post_filter_contract import DryRun, FailedAttempt
 from moorage.core.framework.status import texts
@@ -18,10 +15,16 @@ from moorage.core.plugins.default_preemption.disruption_budgets import (
     BudgetsByNamespace,
     budgets,
     unevictable_pods,
-    violating_pods,
 )
+from moorage.core.plugins.default_preemption.lanes import (
+    IntRows,
+    Lanes,
+    lanes_of_pods,
+    lanes_of_units,
+)
+from moorage.core.plugins.default_preemption.units import units_of
 
-IntRows = npt.NDArray[np.intp]
+BoolUnits = npt.NDArray[np.bool_]
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
 
@@ -37,7 +40,7 @@ def dry_run(
     by_namespace = budgets(attempt.snapshot.store)
     lanes = _lanes(pod, attempt.snapshot, rows, by_namespace)
     with attempt.dry_run() as what_if:
-        what_if.remove(lanes.batch, lanes.queue)
+        lanes.remove(what_if, np.arange(lanes.violations.size))
         hopeless = what_if.run_filters(rows)
         fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
         victims = _reprieve(what_if, lanes, fitting)
@@ -45,68 +48,52 @@ def dry_run(
         row: tuple(texts(refusal.why)) for row, refusal in hopeless.items()
     }
     heeded = by_namespace if respectful else None
-    return came | {int(rows[i]): lanes.outcome(i, victims, heeded) for i in fitting.tolist()}
+    return came | {int(rows[i]): _outcome(lanes, i, victims, heeded) for i in fitting.tolist()}
 
 
-def _lanes(
-    pod: Pod, snapshot: Snapshot, rows: IntRows, by_namespace: BudgetsByNamespace
-) -> _DryRunLanes:
-    """All pods on these rows that the pod may displace."""
-    lower = {
-        row: sorted(potential_victims(pod, snapshot, snapshot.nodes.names[row]), key=_importance)
-        for row in rows.tolist()
-    }
-    batch = PodBatch([record for records in lower.values() for record in records], snapshot.nodes)
-    ends = np.cumsum([len(records) for records in lower.values()], dtype=np.intp)
-    starts = np.concatenate([[0], ends[:-1]])
-    return _DryRunLanes(batch, rows, starts, ends, *_reprieve_order(batch, by_namespace))
+def _lanes(pod: Pod, snapshot: Snapshot, rows: IntRows, by_namespace: BudgetsByNamespace) -> Lanes:
+    """All pods on these rows that the pod may displace, and whoever goes with them."""
+    nodes = snapshot.nodes
+    lower = [potential_victims(pod, snapshot, nodes.names[row]) for row in rows.tolist()]
+    if snapshot.grouped_pods:
+        units = [units_of(records, snapshot) for records in lower]
+        return lanes_of_units(rows, units, nodes, by_namespace)
+    for records in lower:
+        records.sort(key=_importance)
+    return lanes_of_pods(rows, lower, nodes, by_namespace)
 
 
-class _DryRunLanes(NamedTuple):
-    """The pods that are tried away from several rows, side by side: those of row i are at places
-    starts[i]..ends[i] of the batch.
+def _outcome(
+    lanes: Lanes, i: int, victims: BoolUnits, by_namespace: BudgetsByNamespace | None
+) -> RowOutcome:
+    """Row i without its victims (bool[units]); if it needs none, somebody else refuses the pod
+    there.
     """
-
-    batch: PodBatch
-    rows: IntRows
-    starts: IntRows
-    ends: IntRows
-    queue: IntRows
-    """Places in the order in which they are put back, within each row's range."""
-    protected: npt.NDArray[np.bool_]
-    """Whether a budget protects the pod at this place. bool[pods]."""
-
-    def outcome(
-        self, i: int, victims: npt.NDArray[np.bool_], by_namespace: BudgetsByNamespace | None
-    ) -> RowOutcome:
-        """Row i without its victims (bool[pods]); if it needs none, somebody else refuses the pod
-        there.
-        """
-        places = np.arange(self.starts[i], self.ends[i])[victims[self.starts[i] : self.ends[i]]]
-        if not places.size:
-            return (NO_VICTIMS,)
-        pods = _pods(self.batch.records[place] for place in places.tolist())
-        violations = (
-            int(np.count_nonzero(self.protected[places]))
-            if by_namespace is None
-            else unevictable_pods(pods, by_namespace)
-        )
-        return candidate_of(int(self.rows[i]), pods, violations)
+    units = np.arange(lanes.starts[i], lanes.ends[i])[victims[lanes.starts[i] : lanes.ends[i]]]
+    if not units.size:
+        return (NO_VICTIMS,)
+    pods = lanes.pods_of(units)
+    violations = (
+        int(lanes.violations[units].sum())
+        if by_namespace is None
+        else unevictable_pods(pods, by_namespace)
+    )
+    return candidate_of(int(lanes.rows[i]), pods, violations)
 
 
-def _reprieve(what_if: DryRun, lanes: _DryRunLanes, fitting: IntRows) -> npt.NDArray[np.bool_]:
-    """Put the pods of these lanes back, one of each at a time; with whom the pod does not fit any
-    more is a victim. bool[pods].
+def _reprieve(what_if: DryRun, lanes: Lanes, fitting: IntRows) -> BoolUnits:
+    """Put the units of these lanes back, one of each at a time; with whom the pod does not fit any
+    more is a victim. bool[units].
     """
-    victims = np.zeros(lanes.queue.size, bool)
+    victims, queue = np.zeros(lanes.violations.size, bool), lanes.queue
     turn = 0
     while (trying := fitting[lanes.starts[fitting] + turn < lanes.ends[fitting]]).size:
-        back = lanes.queue[lanes.starts[trying] + turn]
-        what_if.add(lanes.batch, back)
+        back = queue[lanes.starts[trying] + turn]
+        lanes.add(what_if, back)
         refused = what_if.run_filters(lanes.rows[trying])
         if refused:
             failed = back[[row in refused for row in lanes.rows[trying].tolist()]]
-            what_if.remove(lanes.batch, failed)
+            lanes.remove(what_if, failed)
             victims[failed] = True
         turn += 1
     return victims
@@ -116,10 +103,16 @@ def potential_victims(pod: Pod, snapshot: Snapshot, node: str) -> list[PodInfo]:
     """The pods on a node that this one may displace; those that would not go are none."""
     mine = priority(pod)
     there = (record for record in snapshot.pods_on(node) if not record.stuck)
+    level_of = snapshot.priorities.level_of
     return [
         record
         for record in there
-        if isinstance(record.pod, Pod) and (record.pod.spec.priority or 0) < mine
+        if isinstance(record.pod, Pod)
+        and (
+            (record.pod.spec.priority or 0) < mine
+            if record.pod.spec.scheduling_group is None
+            else level_of(record.pod) < mine
+        )
     ]
 
 
@@ -129,27 +122,3 @@ def _importance(record: PodInfo) -> tuple[int, str, str]:
     """
     pod: Pod = record.pod  # type: ignore[assignment]  # only pods that could be read are displaced
     return -(pod.spec.priority or 0), pod.status.start_time or NOT_STARTED, pod.metadata.uid
-
-
-def _pods(records: Iterable[PodInfo]) -> tuple[Pod, ...]:
-    return tuple(record.pod for record in records if isinstance(record.pod, Pod))
-
-
-def _reprieve_order(
-    batch: PodBatch, by_namespace: BudgetsByNamespace
-) -> tuple[IntRows, npt.NDArray[np.bool_]]:
-    """Places of the batch in the order in which its pods are put back, and whom budgets protect.
-    (intp[pods], bool[pods]).
-
-    On each row those come first whose going would violate a budget; the most important ones first
-    in either group, as they stand in the batch. Budgets are charged in the order of importance of
-    the pods, each pod's up to the first that has nothing left.
-    """
-    places = np.arange(len(batch.records))
-    if not by_namespace:
-        return places, np.zeros(places.size, bool)
-    pods = zip(_pods(batch.records), batch.rows.tolist(), strict=True)
-    protected = np.array(violating_pods(pods, by_namespace), bool)
-    steps = np.cumsum(batch.rows[1:] != batch.rows[:-1])
-    lane = np.concatenate([[0], steps]) if places.size else places
-    return np.lexsort((places, ~protected, lane)), protected
