@@ -369,8 +369,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="victims: those that would not go are asked",
         file="core/plugins/default_preemption/victim_search.py",
-        old=" if not record.stuck)",
-        new=")",
+        old="if not record.stuck",
+        new="if True",
         tests=(
             (
                 f"{_TESTS}/plugins/default_preemption/test_plugin.py"

@@ -16,6 +16,7 @@ from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
+from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
 from moorage.core.objects.workloads import PodDisruptionBudget
 from moorage.core.plugins.default_preemption.plugin import NAME, DefaultPreemptionArgs
@@ -37,6 +38,7 @@ SPREAD = {
     "labelSelector": {"matchLabels": {"app": "x"}},
 }
 
+TEAMS = ("t0", "t1")
 HEALTHY = {"currentHealthy": 2, "desiredHealthy": 1}
 ZONES = {name: "a" if i % 2 else "b" for i, name in enumerate(NODES)}
 
@@ -54,6 +56,7 @@ pods = st.tuples(
     st.sampled_from("23"),
     st.integers(0, 2),
     st.sampled_from("xy"),
+    st.sampled_from(["", "", *TEAMS]),
 )
 STEPS = st.one_of(
     starts,
@@ -63,6 +66,12 @@ STEPS = st.one_of(
     st.tuples(st.just("node"), st.sampled_from(NODES), st.sampled_from("34"), st.booleans()),
     st.tuples(st.just("gone"), st.integers(0, 15)),
     st.tuples(st.just("budget"), st.integers(0, 2)),
+    st.tuples(
+        st.just("group"),
+        st.sampled_from(TEAMS),
+        st.sampled_from(["all", "all", "single", ""]),
+        st.integers(0, 6),
+    ),
     st.tuples(st.just("nominate"), st.sampled_from(NODES), st.integers(0, 4)),
     st.tuples(st.just("withdraw")),
 )
@@ -100,8 +109,9 @@ def step(cache: Cache, action: str, *given: Any) -> None:
                 cache.put_node(make_node(name, cpu=cpu, labels={"zone": ZONES[name]}))
             else:
                 cache.remove_node(name)
-        case "pod", (number, node, cpu, priority, app):
-            one = pod(f"p{number}", cpu, priority, node, app)
+        case "pod", (number, node, cpu, priority, app, team):
+            group = {"podGroupName": team} if team else None
+            one = pod(f"p{number}", cpu, priority, node, app, schedulingGroup=group)
             cache.observe(one, pod_requests(one))
         case "start", (number, hour, phase, ready):
             record = cache.pod_info(f"uid-p{number}")
@@ -112,6 +122,18 @@ def step(cache: Cache, action: str, *given: Any) -> None:
                 cache.observe(started, pod_requests(started))
         case "gone", (number,):
             cache.remove(f"uid-p{number}")
+        case "nominate", (node, number):
+            cache.nominations.add(NOMINEES[number], node, pod_requests(NOMINEES[number]))
+        case "withdraw", _:
+            for one in NOMINEES:
+                cache.nominations.remove(one.metadata.uid)
+        case _:
+            step_of_objects(cache, action, *given)
+
+
+def step_of_objects(cache: Cache, action: str, *given: Any) -> None:
+    """Change a budget or a PodGroup."""
+    match action, given:
         case "budget", (allowed,):
             body = {
                 "metadata": {"name": "b", "namespace": "d"},
@@ -123,11 +145,12 @@ def step(cache: Cache, action: str, *given: Any) -> None:
                     PodDisruptionBudget,
                 )
             )
-        case "nominate", (node, number):
-            cache.nominations.add(NOMINEES[number], node, pod_requests(NOMINEES[number]))
-        case _:
-            for one in NOMINEES:
-                cache.nominations.remove(one.metadata.uid)
+        case "group", (name, "", _):
+            cache.store.remove(PodGroup, f"d/{name}")
+        case "group", (name, mode, priority):
+            body = {"priority": priority, "disruptionMode": {mode: {}}}
+            meta = {"name": name, "namespace": "d"}
+            cache.store.put(msgspec.convert({"metadata": meta, "spec": body}, PodGroup))
 
 
 def brief(outcome: ScheduleResult | Diagnosis) -> tuple[Any, ...]:
@@ -138,15 +161,20 @@ def brief(outcome: ScheduleResult | Diagnosis) -> tuple[Any, ...]:
 
 
 @settings(max_examples=40)
-@given(st.lists(STEPS, min_size=3, max_size=12))
-def test_what_is_remembered_is_what_would_be_found(steps: list[tuple[Any, ...]]) -> None:
-    """After each change of nodes, pods, budgets and nominations, for pods that are alike and pods
-    that are not.
+@given(st.lists(STEPS, min_size=3, max_size=12), st.booleans())
+def test_what_is_remembered_is_what_would_be_found(
+    steps: list[tuple[Any, ...]], grouped: bool
+) -> None:
+    """After each change of nodes, pods, their groups, budgets and nominations, for pods that are
+    alike and pods that are not.
     """
     cache = Cache()
+    if grouped:
+        step(cache, "group", "t0", "all", 1)
     for i, name in enumerate(NODES):  # full, with pods that can be told apart
         cache.put_node(make_node(name, cpu="3", labels={"zone": ZONES[name]}))
-        step(cache, "pod", i, name, "3", 0, "xy"[i % 2])
+        team = ("", "", *TEAMS)[i % 4] if grouped else ""
+        step(cache, "pod", i, name, "3", 0, "xy"[i % 2], team)
         step(cache, "start", i, 2, "Running", i % 3 > 0)
     kept = CycleContext(cache)
     for one in [("start", 0, 2, "Running", True), *steps]:

@@ -80,7 +80,8 @@ class Lanes(NamedTuple):
     def pods_of(self, units: IntRows) -> tuple[Pod, ...]:
         """All pods of these units, on whatever rows they are."""
         if self.bundles is None:
-            return _pods(self.batch.records[j] for j in units.tolist())
+            records = self.batch.records
+            return _pods([records[j] for j in units.tolist()])
         return _pods(record for j in units.tolist() for record in self.bundles.units[j].records)
 
     def _places(self, units: IntRows) -> IntRows:
@@ -139,4 +140,4 @@ def _bounds(units: Sequence[Sequence[object]]) -> tuple[IntRows, IntRows]:
 
 
 def _pods(records: Iterable[PodInfo]) -> tuple[Pod, ...]:
-    return tuple(record.pod for record in records if isinstance(record.pod, Pod))
+    return tuple([record.pod for record in records if isinstance(record.pod, Pod)])

@@ -100,14 +100,16 @@ def _reprieve(what_if: DryRun, lanes: Lanes, fitting: IntRows) -> BoolUnits:
 
 
 def potential_victims(pod: Pod, snapshot: Snapshot, node: str) -> list[PodInfo]:
-    """The pods on a node that this one may displace; those that would not go are none."""
+    """The pods on a node that this one may displace, whatever goes with them; those that would not
+    go are none.
+    """
     mine = priority(pod)
-    there = (record for record in snapshot.pods_on(node) if not record.stuck)
     level_of = snapshot.priorities.level_of
     return [
         record
-        for record in there
-        if isinstance(record.pod, Pod)
+        for record in snapshot.pods_on(node)
+        if not record.stuck
+        and isinstance(record.pod, Pod)
         and (
             (record.pod.spec.priority or 0) < mine
             if record.pod.spec.scheduling_group is None
