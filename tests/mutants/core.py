@@ -106,6 +106,18 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/columns/test_pod_info.py::test_room_beside_others",),
     ),
     Mutant(
+        name="grouped pods: a member that changes is told for its own row only",
+        file="core/columns/grouped_pods.py",
+        old="if isinstance(pod, Pod) and self.together_with(pod):",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/columns/test_grouped_pods.py"
+                "::test_a_pod_that_changes_is_told_for_all_that_go_with_it"
+            ),
+        ),
+    ),
+    Mutant(
         name="snapshot: a trial within a trial",
         file="core/columns/snapshot.py",
         old="if self._trial is not None:",
@@ -385,6 +397,42 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         new="(record.pod.spec.priority or 0) <= mine",
         tests=(
             (f"{_TESTS}/plugins/default_preemption/test_plugin.py::test_equals_are_not_displaced"),
+        ),
+    ),
+    Mutant(
+        name="victims: pods elsewhere are forgotten",
+        file="core/plugins/default_preemption/lanes.py",
+        old="if others := self.bundles.elsewhere.get(j)",
+        new="if others := ()",
+        tests=(
+            (
+                f"{_TESTS}/plugins/default_preemption/test_groups.py"
+                "::test_members_elsewhere_are_told_to_plugins_only"
+            ),
+        ),
+    ),
+    Mutant(
+        name="units: a pod is as important as a group",
+        file="core/plugins/default_preemption/units.py",
+        old="-self.priority, not self.grouped,",
+        new="-self.priority, True,",
+        tests=(
+            (
+                f"{_TESTS}/plugins/default_preemption/test_groups.py"
+                "::test_a_group_is_more_important_than_a_pod"
+            ),
+        ),
+    ),
+    Mutant(
+        name="units: a protected pod stands for its unit",
+        file="core/plugins/default_preemption/disruption_budgets.py",
+        old="sum(_is_protected(",
+        new="any(_is_protected(",
+        tests=(
+            (
+                f"{_TESTS}/plugins/default_preemption/test_groups.py"
+                "::test_all_members_that_budgets_protect_are_counted"
+            ),
         ),
     ),
     Mutant(

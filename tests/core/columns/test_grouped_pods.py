@@ -44,7 +44,7 @@ CHANGES = st.one_of(
 def a_pod(number: int, node: str, priority: int | None, group: str, start: str = "") -> Pod:
     """A pod on a node."""
     meta = {"name": f"p{number}", "namespace": "d", "uid": f"u{number}"}
-    spec = {
+    spec: dict[str, Any] = {
         "nodeName": node,
         "priority": priority,
         "schedulingGroup": {"podGroupName": group} if group else None,
@@ -56,7 +56,7 @@ def a_pod(number: int, node: str, priority: int | None, group: str, start: str =
 
 def a_group(name: str, mode: str, priority: int | None = None) -> PodGroup:
     """A PodGroup."""
-    spec = {"priority": priority, "disruptionMode": {mode: {}}}
+    spec: dict[str, Any] = {"priority": priority, "disruptionMode": {mode: {}}}
     return msgspec.convert({"metadata": {"name": name, "namespace": "d"}, "spec": spec}, PodGroup)
 
 

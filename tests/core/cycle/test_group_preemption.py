@@ -20,8 +20,14 @@ from moorage.core.cycle.group_preemption import GroupPreemption, make_room, unit
 from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import ObjectMeta
-from moorage.core.objects.pod_groups import API, GroupKey
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pod_groups import (
+    AllDisruptionMode,
+    DisruptionMode,
+    PodGroup,
+    PodGroupSpec,
+)
+from moorage.core.objects.pods import Pod, PodSchedulingGroup
 from moorage.core.objects.selector_terms import LabelSelector
 from moorage.core.objects.workloads import (
     PodDisruptionBudget,
@@ -30,15 +36,34 @@ from moorage.core.objects.workloads import (
 )
 from moorage.core.recording.forks import fork
 from tests.builders import make_node, make_pod
-from tests.core.cycle.test_group_cycle import REVISION, TRIO, context, finished
+from tests.core.cycle.test_group_cycle import REVISION, TRIO, finished
+from tests.core.cycle.test_group_cycle import context as cluster_of
 
 URGENT = dataclasses.replace(TRIO, priority=100)
-TEAM = GroupSpec(GroupKey(API, "default", "team"), 1, 10, disrupted_together=True)
+TOGETHER = DisruptionMode(all=AllDisruptionMode())
+ASKS = PodGroupSpec(priority=10, disruption_mode=TOGETHER)
+TEAM = PodGroup(ObjectMeta("team", "default"), ASKS)
 
 
-def group_of_team(pod: Pod) -> GroupSpec | None:
+def in_team(pod: Pod) -> bool:
     """Pods whose names begin so are members of the team."""
-    return TEAM if pod.metadata.name.startswith("team") else None
+    return pod.metadata.name.startswith("team")
+
+
+def context(nodes: Sequence[Node], pods: Sequence[Pod]) -> CycleContext:
+    """A cluster in which the team goes together."""
+    member = PodSchedulingGroup("team")
+    there = [
+        msgspec.structs.replace(
+            pod, spec=msgspec.structs.replace(pod.spec, scheduling_group=member)
+        )
+        if in_team(pod)
+        else pod
+        for pod in pods
+    ]
+    tried = cluster_of(nodes, there)
+    tried.cache.store.put(TEAM)
+    return tried
 
 
 def room(tried: CycleContext, members: Sequence[Pod], group: GroupSpec = URGENT) -> GroupPreemption:
@@ -48,7 +73,7 @@ def room(tried: CycleContext, members: Sequence[Pod], group: GroupSpec = URGENT)
         return fork(tried, without)
 
     attempt = GroupAttempt(group, members)
-    return finished(make_room(attempt, REVISION, tried, group_of_team, copy))
+    return finished(make_room(attempt, REVISION, tried, copy))
 
 
 def waiting(cpu: str = "2", **spec: Any) -> list[Pod]:
@@ -132,7 +157,7 @@ def test_what_is_important_comes_back_first() -> None:
         started(make_pod("team-a", node="n0"), new),
         started(make_pod("team-b", node="n0"), new),
     ]
-    units = units_below(100, context([make_node("n0")], there), group_of_team)
+    units = units_below(100, context([make_node("n0")], there))
     names = [" ".join(sorted(pod.metadata.name for pod in unit.pods)) for unit in units]
     assert names == ["top", "team-a team-b", "old", "new"]
 
@@ -216,13 +241,9 @@ def test_victims_suffice_and_are_needed(
         return
     gone = {pod.metadata.uid for pod in found.victims}
     left = [pod for pod in pods if pod.metadata.uid not in gone]
-    assert all(
-        (group_of_team(pod) or dataclasses.replace(TEAM, priority=pod.spec.priority or 0)).priority
-        < group.priority
-        for pod in found.victims
-    )
+    assert all(in_team(pod) or (pod.spec.priority or 0) < 100 for pod in found.victims)
     assert _stands(context(cluster, left), members, found, group)
-    for unit in units_below(group.priority, tried, group_of_team):
+    for unit in units_below(group.priority, tried):
         if {pod.metadata.uid for pod in unit.pods} <= gone:
             assert not _stands(context(cluster, [*left, *unit.pods]), members, found, group)
 

@@ -274,7 +274,7 @@ def capacity(name: str, zone: str, room: str) -> CSIStorageCapacity:
 
 def pod_group(priority: int | None, mode: str = "all") -> PodGroup:
     """A PodGroup of Kubernetes."""
-    spec = {"priority": priority, "disruptionMode": {mode: {}}}
+    spec: dict[str, Any] = {"priority": priority, "disruptionMode": {mode: {}}}
     return msgspec.convert({"metadata": {"name": "team", "namespace": "a"}, "spec": spec}, PodGroup)
 
 

@@ -219,7 +219,14 @@ class NominationController:
         self.cache.nominations.lapse(pod.metadata.uid)
 
     def _give_up_victims(self, pod: Pod, node: str, waited: float) -> None:
-        stuck = [other for other in self.cache.pods_on(node) if _should_be_gone(other, pod, waited)]
+        level_of, mine = self.cache.priorities.level_of, priority(pod)
+        stuck = [
+            other
+            for other in self.cache.pods_on(node)
+            if _should_be_gone(other, waited)
+            and isinstance(other.pod, Pod)
+            and level_of(other.pod) < mine
+        ]
         for other in stuck:
             log.warning(
                 "a pod that was evicted does not go",
@@ -250,15 +257,9 @@ def _known_by(pod: Pod | PartialObject) -> str:
     )
 
 
-def _should_be_gone(record: PodInfo, pod: Pod, waited: float) -> bool:
-    """Whether a pod of lower priority is terminating for longer than it may take."""
-    other = record.pod
-    if (
-        record.stuck
-        or not isinstance(other, Pod)
-        or other.metadata.deletion_timestamp is None
-        or priority(other) >= priority(pod)
-    ):
+def _should_be_gone(record: PodInfo, waited: float) -> bool:
+    """Whether a pod is terminating for longer than it may take."""
+    if record.stuck or record.pod.metadata.deletion_timestamp is None:
         return False
     return waited > NOMINATION_TIMEOUT_SECONDS + _grace(record)
 
