@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from moorage.core.columns.change_log import Aspect
 from moorage.core.columns.nominations import yields_to
-from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.columns.pod_info import PodBatch, PodInfo
 from moorage.core.columns.snapshot import Snapshot, Trial
 from moorage.core.framework.evaluation.far_nominations import (
@@ -102,19 +101,21 @@ class FilterDryRun:
     def remove(self, batch: PodBatch, which: IntRows) -> None:
         """Without these pods of the batch (by place)."""
         self._trial.remove(batch, which)
-        self._adjust(_on_own_rows(batch, which), -1)
+        here = batch.rows[which].tolist()
+        self._adjust(here, list(map(batch.records.__getitem__, which.tolist())), here, -1)
 
     def add(self, batch: PodBatch, which: IntRows) -> None:
         """With them there (again)."""
         self._trial.add_back(batch, which)
-        self._adjust(_on_own_rows(batch, which), 1)
+        here = batch.rows[which].tolist()
+        self._adjust(here, list(map(batch.records.__getitem__, which.tolist())), here, 1)
 
     def tell(self, row: int, others: Sequence[PodInfo], sign: int) -> None:
         """For this row, as if pods of other nodes had come there (1) or left (-1): only plugins
         whose state spans nodes hear of it.
         """
         row_of = self._snapshot.nodes.row_of
-        self._adjust([(row, other.pod, row_of[other.node]) for other in others], sign)
+        self._adjust([row] * len(others), others, [row_of[one.node] for one in others], sign)
 
     def run_filters(self, rows: IntRows) -> dict[int, NodeRejection]:
         """Who rejects these rows first; a row that is missing in the answer passes.
@@ -225,25 +226,22 @@ class FilterDryRun:
             return self._unaffected_codes[i][rows]
         return plugin.filter(state, self._snapshot, rows)
 
-    def _adjust(self, pods: Sequence[tuple[int, AnyPod, int]], sign: int) -> None:
-        """Have states adjusted: for a row, a pod came to a row, which may be another one, or left
-        it.
+    def _adjust(
+        self, rows: list[int], records: Sequence[PodInfo], places: list[int], sign: int
+    ) -> None:
+        """For each of these rows, a pod came (``sign`` 1) to the row that is its place, which may
+        be another one, or left it (-1).
         """
         for i, plugin, state in self._filters:
             if i in self._adjusted and is_a(plugin, PreFilterExtensions):
                 states, strangers = self._adjusted[i], self._unaffecting_pods[i]
-                for row, pod, at in pods:
+                for row, record, place in zip(rows, records, places, strict=True):
+                    pod = record.pod
                     if not isinstance(pod, Pod) or pod.metadata.uid in strangers:
                         continue
                     before = states.get(row, state)
-                    after = plugin.adjust(before, pod, at, sign, self._snapshot)
+                    after = plugin.adjust(before, pod, place, sign, self._snapshot)
                     if after is before:
                         strangers.add(pod.metadata.uid)
                     else:
                         states[row] = after
-
-
-def _on_own_rows(batch: PodBatch, which: IntRows) -> list[tuple[int, AnyPod, int]]:
-    """Pods of the batch (by place), each for the row that it is on."""
-    places = zip(which.tolist(), batch.rows[which].tolist(), strict=True)
-    return [(row, batch.records[place].pod, row) for place, row in places]

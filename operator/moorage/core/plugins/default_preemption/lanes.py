@@ -52,30 +52,27 @@ class Lanes(NamedTuple):
     starts: IntRows
     ends: IntRows
     batch: PodBatch
+    queue: IntRows
+    """The units in the order in which they are put back, within each row's range."""
     violations: npt.NDArray[np.int64]
     """How many pods of each unit budgets protect. int64[units]."""
     bundles: Bundles | None = None
 
-    @property
-    def queue(self) -> IntRows:
-        """The units in the order in which they are put back: on each row those come first whose
-        going would violate a budget, the most important ones first in either group.
-        """
-        units = np.arange(self.violations.size)
-        if not self.violations.any():
-            return units
-        row = np.searchsorted(self.ends, units, "right")
-        return np.lexsort((units, self.violations == 0, row))
-
     def remove(self, what_if: DryRun, units: IntRows) -> None:
         """Try their rows without these units."""
-        what_if.remove(self.batch, self._places(units))
-        self._tell(what_if, units, -1)
+        if self.bundles is None:
+            what_if.remove(self.batch, units)
+        else:
+            what_if.remove(self.batch, self.bundles.places(units))
+            self._tell(self.bundles, what_if, units, -1)
 
     def add(self, what_if: DryRun, units: IntRows) -> None:
         """Try them with these units there again."""
-        what_if.add(self.batch, self._places(units))
-        self._tell(what_if, units, 1)
+        if self.bundles is None:
+            what_if.add(self.batch, units)
+        else:
+            what_if.add(self.batch, self.bundles.places(units))
+            self._tell(self.bundles, what_if, units, 1)
 
     def pods_of(self, units: IntRows) -> tuple[Pod, ...]:
         """All pods of these units, on whatever rows they are."""
@@ -84,14 +81,10 @@ class Lanes(NamedTuple):
             return _pods([records[j] for j in units.tolist()])
         return _pods(record for j in units.tolist() for record in self.bundles.units[j].records)
 
-    def _places(self, units: IntRows) -> IntRows:
-        return units if self.bundles is None else self.bundles.places(units)
-
-    def _tell(self, what_if: DryRun, units: IntRows, sign: int) -> None:
-        if self.bundles is not None:
-            for j in units.tolist():
-                if others := self.bundles.elsewhere.get(j):
-                    what_if.tell(int(self.batch.rows[self.bundles.firsts[j]]), others, sign)
+    def _tell(self, bundles: Bundles, what_if: DryRun, units: IntRows, sign: int) -> None:
+        for j in units.tolist():
+            if others := bundles.elsewhere.get(j):
+                what_if.tell(int(self.batch.rows[bundles.firsts[j]]), others, sign)
 
 
 def lanes_of_pods(
@@ -104,11 +97,14 @@ def lanes_of_pods(
     first.
     """
     batch = PodBatch(list(itertools.chain.from_iterable(pods)), nodes)
-    violations = np.zeros(len(batch.records), np.int64)
+    starts, ends = _bounds(pods)
+    queue = np.arange(len(batch.records))
+    violations = np.zeros(queue.size, np.int64)
     if by_namespace:
         there = zip(_pods(batch.records), batch.rows.tolist(), strict=True)
         violations[:] = violating_pods(there, by_namespace)
-    return Lanes(rows, *_bounds(pods), batch, violations)
+        queue = _queue(ends, violations)
+    return Lanes(rows, starts, ends, batch, queue, violations)
 
 
 def lanes_of_units(
@@ -130,13 +126,24 @@ def lanes_of_units(
     batch = PodBatch(list(itertools.chain.from_iterable(local)), nodes)
     there = ((unit.pods, row) for unit, row in zip(everyone, row_of_unit, strict=True))
     violations = np.array(violating_units(there, by_namespace), np.int64)
-    return Lanes(rows, *_bounds(units), batch, violations, Bundles(everyone, firsts, elsewhere))
+    starts, ends = _bounds(units)
+    bundles = Bundles(everyone, firsts, elsewhere)
+    return Lanes(rows, starts, ends, batch, _queue(ends, violations), violations, bundles)
 
 
 def _bounds(units: Sequence[Sequence[object]]) -> tuple[IntRows, IntRows]:
     """Where each row's units begin and end."""
-    ends = np.cumsum([len(each) for each in units], dtype=np.intp)
+    ends = np.cumsum(list(map(len, units)), dtype=np.intp)
     return np.concatenate([[0], ends[:-1]]), ends
+
+
+def _queue(ends: IntRows, violations: npt.NDArray[np.int64]) -> IntRows:
+    """On each row those units come first whose going would violate a budget; the most important
+    ones first in either group. Budgets are charged in the order of importance.
+    """
+    units = np.arange(violations.size)
+    row = np.searchsorted(ends, units, "right")
+    return np.lexsort((units, violations == 0, row))
 
 
 def _pods(records: Iterable[PodInfo]) -> tuple[Pod, ...]:

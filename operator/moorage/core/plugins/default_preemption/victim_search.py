@@ -40,7 +40,7 @@ def dry_run(
     by_namespace = budgets(attempt.snapshot.store)
     lanes = _lanes(pod, attempt.snapshot, rows, by_namespace)
     with attempt.dry_run() as what_if:
-        lanes.remove(what_if, np.arange(lanes.violations.size))
+        lanes.remove(what_if, lanes.queue)
         hopeless = what_if.run_filters(rows)
         fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
         victims = _reprieve(what_if, lanes, fitting)
@@ -85,10 +85,10 @@ def _reprieve(what_if: DryRun, lanes: Lanes, fitting: IntRows) -> BoolUnits:
     """Put the units of these lanes back, one of each at a time; with whom the pod does not fit any
     more is a victim. bool[units].
     """
-    victims, queue = np.zeros(lanes.violations.size, bool), lanes.queue
+    victims = np.zeros(lanes.queue.size, bool)
     turn = 0
     while (trying := fitting[lanes.starts[fitting] + turn < lanes.ends[fitting]]).size:
-        back = queue[lanes.starts[trying] + turn]
+        back = lanes.queue[lanes.starts[trying] + turn]
         lanes.add(what_if, back)
         refused = what_if.run_filters(lanes.rows[trying])
         if refused:
