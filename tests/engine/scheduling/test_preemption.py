@@ -10,7 +10,14 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from moorage.core.objects.pods import Pod, PodStatus
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.pod_groups import (
+    AllDisruptionMode,
+    DisruptionMode,
+    PodGroup,
+    PodGroupSpec,
+)
+from moorage.core.objects.pods import Pod, PodSchedulingGroup, PodStatus
 from moorage.core.queue.queued_pod import QueueState
 from moorage.ports.errors import EdgeError, Fenced, Forbidden, NotFound, Retryable
 from tests.builders import make_node, make_pod
@@ -61,6 +68,32 @@ def test_a_pod_of_higher_priority_gets_the_room() -> None:
             ].message == f"0/1 nodes are available: 1 Insufficient cpu. {made}"
             assert world.node("high") == ""
             world.kube.delete(victim)
+            await world.clock.advance(TRIED_AGAIN)
+            assert world.node("high") == "n1"
+
+    asyncio.run(story())
+
+
+def test_all_of_a_group_goes_from_all_its_nodes() -> None:
+    """Where it says so; each is told for which node."""
+
+    async def story() -> None:
+        world = Running()
+        async with world.leading(a_body("test"), nodes=2):
+            together = DisruptionMode(all=AllDisruptionMode())
+            spec = PodGroupSpec(priority=1, disruption_mode=together)
+            world.kube.put(PodGroup(ObjectMeta("team", "default", "uid-team"), spec))
+            team = PodSchedulingGroup("team")
+            for name, cpu, node in (("far", "1", "n2"), ("low", "3", "n1")):
+                world.kube.put(make_pod(name, cpu=cpu, node=node, scheduling_group=team))
+            world.kube.put(make_pod("stays", cpu="3", node="n2", priority=9))
+            world.kube.put(HIGH)
+            await world.clock.advance(0.5)
+            for name in ("far", "low"):
+                assert world.kube.pods[f"uid-{name}"].metadata.deletion_timestamp is not None
+                assert world.notes("Preempted", name) == ["Preempted by pod uid-high on node n1"]
+            for name in ("far", "low"):
+                world.kube.delete(world.kube.pods[f"uid-{name}"])
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("high") == "n1"
 
