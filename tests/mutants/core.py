@@ -402,8 +402,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="victims: pods elsewhere are forgotten",
         file="core/plugins/default_preemption/lanes.py",
-        old="if others := self.bundles.elsewhere.get(j)",
-        new="if others := ()",
+        old="(others := bundles.elsewhere.get(j))",
+        new="(others := ())",
         tests=(
             (
                 f"{_TESTS}/plugins/default_preemption/test_groups.py"
@@ -426,8 +426,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="units: a protected pod stands for its unit",
         file="core/plugins/default_preemption/disruption_budgets.py",
-        old="sum(_is_protected(",
-        new="any(_is_protected(",
+        old="sum((_is_protected(",
+        new="any((_is_protected(",
         tests=(
             (
                 f"{_TESTS}/plugins/default_preemption/test_groups.py"

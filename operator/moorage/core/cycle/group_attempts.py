@@ -19,7 +19,7 @@ from moorage.core.cycle.group_cycle import (
     schedule_group,
 )
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
-from moorage.core.cycle.group_preemption import Fork, Groups, make_room
+from moorage.core.cycle.group_preemption import Fork, make_room
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
@@ -31,18 +31,14 @@ from moorage.core.queue.queued_pod import QueuedPodInfo
 
 
 class GroupScheduling:
-    """Attempts groups on one context. ``groups`` knows of which group a pod is; ``fork`` copies the
-    state, for what nobody else may see.
-    """
+    """Attempts groups on one context. ``fork`` copies the state, for what nobody else may see."""
 
     def __init__(
         self,
         context: CycleContext,
-        groups: Groups,
         fork: Callable[[CycleContext, Collection[str]], Steps[CycleContext]],
     ) -> None:
         self._context = context
-        self._groups = groups
         self._fork = fork
 
     def attempt(
@@ -58,7 +54,7 @@ class GroupScheduling:
             return group_outcome(attempt, GroupResult(common), revision, None)
         result = yield from schedule_group(attempt, place, self._context, broken)
         if result.status.code is Code.UNSCHEDULABLE and _preempts(revision):
-            room = yield from make_room(attempt, revision, self._context, self._groups, self._copy)
+            room = yield from make_room(attempt, revision, self._context, self._copy)
         return group_outcome(attempt, result, revision, room)
 
     @property

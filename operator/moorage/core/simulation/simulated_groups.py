@@ -12,7 +12,6 @@ from moorage.core.cycle.group_outcome import GroupOutcome
 from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
-from moorage.core.groups.declared_groups import DeclaredGroups
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
@@ -27,7 +26,7 @@ class SimulatedGroups:
     def __init__(self, context: CycleContext, groups: PodGroupTracker) -> None:
         self._context = context
         self._groups = groups
-        self._scheduling = GroupScheduling(context, DeclaredGroups(context.cache.store), fork)
+        self._scheduling = GroupScheduling(context, fork)
 
     def attempt(self, members: Sequence[QueuedPodInfo], revision: Revision) -> GroupOutcome:
         """What comes of the group of these."""

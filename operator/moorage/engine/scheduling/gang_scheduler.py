@@ -17,7 +17,6 @@ from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
 from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, SUCCESS, Code, Status, error_status
-from moorage.core.groups.declared_groups import DeclaredGroups
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
@@ -105,7 +104,7 @@ class GangScheduler:
         """Groups of which it was reported that they did not fit in time, and since when they had
         been complete.
         """
-        self._scheduling = GroupScheduling(context, DeclaredGroups(context.cache.store), fork)
+        self._scheduling = GroupScheduling(context, fork)
         self._holds = GangNominations(
             context.cache.nominations, reports.pod_conditions, self._unplaced
         )
