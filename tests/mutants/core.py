@@ -1326,10 +1326,10 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/cycle/test_group_preemption.py::test_victims_suffice_and_are_needed",),
     ),
     Mutant(
-        name="group preemption: groups that are disrupted together go one by one",
-        file="core/cycle/group_preemption.py",
-        old="if group is not None and group.disrupted_together:",
-        new="if False:",
+        name="grouped pods: groups that are disrupted together go one by one",
+        file="core/columns/grouped_pods.py",
+        old="group is None or not group.spec.disrupted_together",
+        new="True",
         tests=(
             (
                 f"{_TESTS}/cycle/test_group_preemption.py"

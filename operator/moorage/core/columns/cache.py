@@ -372,11 +372,9 @@ class Cache:
         )
         if isinstance(pod, Pod) and pod.spec.scheduling_group is not None:
             counts = (*counts, (self.grouped_pods.charge, row, pod))
-        return (
-            (*counts, (self._use_volumes, row, record))
-            if record.volumes is not NO_VOLUMES
-            else counts
-        )
+        if record.volumes is not NO_VOLUMES:
+            counts = (*counts, (self._use_volumes, row, record))
+        return counts
 
     def _use_volumes(self, row: int, record: PodInfo, sign: int) -> None:
         self.volumes.uses.increment()
