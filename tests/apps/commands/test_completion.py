@@ -72,7 +72,7 @@ class _Silent(http.server.ThreadingHTTPServer):
 def server() -> Iterator[str]:
     """The address of an API server that has the objects."""
     with _Silent(("127.0.0.1", 0), _Server) as served:
-        threading.Thread(target=served.serve_forever, daemon=True).start()
+        threading.Thread(target=served.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{served.server_port}"
         served.shutdown()
 

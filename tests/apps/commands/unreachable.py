@@ -62,7 +62,10 @@ def serving(
         server.status, server.lists = status, lists
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        looking = (
+            0.01  # seconds between two looks at whether to end: else each test lasts half a one
+        )
+        threading.Thread(target=server.serve_forever, args=(looking,), daemon=True).start()
         yield f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
         server.shutdown()
 
