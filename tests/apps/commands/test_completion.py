@@ -249,8 +249,6 @@ def test_tab_in_a_real_shell(home: dict[str, str], tmp_path: Path, shell: str) -
             ("moorage diff binpack@9", REVISION[1:]),
             ("moorage history --context pie", "r:west"),
             ("moorage check prof", "ile.yaml"),
-            ("moorage rollback binpack --to 9", REVISION[1:]),
-            ("moorage tune prof", "ile.yaml"),
         ):
             terminal.typed(f"{begun}\t", rest)
             terminal.typed("\x01echo \r", f"{begun}{rest}\r\n")  # Ctrl-A: to the begin

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import gzip
+import io
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -148,7 +152,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("taken", TAKEN.values(), ids=[" ".join(one) for one in TAKEN])
-def test_a_dash_is_a_file(taken: Taken, folder: Path, request: pytest.FixtureRequest) -> None:
+def test_a_dash_is_a_file(
+    taken: Taken, folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is read comes by stdin, what is written goes to stdout, and nothing else does."""
     words = taken.words
     if "{cluster}" in words:
@@ -156,8 +162,35 @@ def test_a_dash_is_a_file(taken: Taken, folder: Path, request: pytest.FixtureReq
     given = (taken.stdin or "").encode()
     if taken.stdin == RECORDING:
         given = (folder / "a.rec").read_bytes()
+    run = _started if taken in _REAL else functools.partial(_called, monkeypatch=monkeypatch)
+    status, out, told = run(words.split(), given, folder)
+    assert status == taken.status, told
+    shown = out if out[:2] != b"\x1f\x8b" else gzip.decompress(out)
+    assert taken.shown in (told if taken.status > 1 else shown.decode(errors="replace"))
+    assert "stdin is empty" not in told and "No such file" not in told
+    assert list(folder.glob("-*")) == []
+    assert list(folder.glob("moorage-*")) == []
+
+
+_REAL: Final = [
+    TAKEN[one]
+    for one in (
+        ("bundle", "--output"),
+        ("check", "files"),
+        ("record", "--output"),
+        ("replay", "file"),
+        ("run", "--write-config-to"),
+        ("simulate", "files"),
+        ("snapshot", "--output"),
+    )
+]
+"""Processes with pipes, one of each sort; they take a second to start, so the others have none."""
+
+
+def _started(words: Sequence[str], given: bytes, folder: Path) -> tuple[int, bytes, str]:
+    """Exit status, stdout and stderr of the program."""
     done = subprocess.run(
-        [sys.executable, "-I", "-m", "moorage", *words.split()],
+        [sys.executable, "-I", "-m", "moorage", *words],
         check=False,
         input=given,
         capture_output=True,
@@ -165,10 +198,29 @@ def test_a_dash_is_a_file(taken: Taken, folder: Path, request: pytest.FixtureReq
         env={**os.environ, "KUBECONFIG": str(folder / "none"), "TMPDIR": str(folder)},
         timeout=SECONDS,
     )
-    told = done.stderr.decode()
-    assert done.returncode == taken.status, told
-    shown = done.stdout if done.stdout[:2] != b"\x1f\x8b" else gzip.decompress(done.stdout)
-    assert taken.shown in (told if taken.status > 1 else shown.decode(errors="replace"))
-    assert "stdin is empty" not in told and "No such file" not in told
-    assert list(folder.glob("-*")) == []
-    assert list(folder.glob("moorage-*")) == []
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def _called(
+    words: Sequence[str], given: bytes, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[int, bytes, str]:
+    """The same of the command, called here with such streams."""
+    at_exit: list[Callable[[], object]] = []
+    out, told = io.BytesIO(), io.BytesIO()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("KUBECONFIG", str(folder / "none"))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(
+        atexit, "register", lambda *call, **more: at_exit.append(functools.partial(*call, **more))
+    )
+    pipe: Any = io.BufferedReader(io.BytesIO(given))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(pipe, encoding="utf-8"))
+    for name, written in (("stdout", out), ("stderr", told)):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(written, encoding="utf-8"))
+    with pytest.raises(SystemExit) as ended:
+        app(words)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    for end in at_exit:
+        end()
+    return int(ended.value.code or 0), out.getvalue(), told.getvalue().decode()
