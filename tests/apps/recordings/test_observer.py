@@ -381,15 +381,18 @@ def test_a_snapshot_without_a_cluster_is_no_answer(capsys: pytest.CaptureFixture
 
 
 def test_a_replay_has_three_ways_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Yes, wrong use, no answer; a difference is the fourth (test_verification)."""
+    """Yes, wrong use, no answer, also where nothing is there to verify; a difference is the fourth
+    (test_verification).
+    """
     path, replay = write_recording(tmp_path / "a.rec", [NodePut(ONE)]), recording_commands.replay
-    usual = {"verify": True, "keep_going": False, "others": False, "at": "", "all": False}
+    usual = {"verify": False, "keep_going": False, "others": False, "at": "", "all": False}
     usual |= {"config": None, "processes": None}
     begin = {**usual, "at": "2026-11-18T11:06:40Z"}
     assert status_of(replay, path, **usual, output="") == ExitStatus.YES
     assert status_of(replay, path, **begin, output="") == ExitStatus.YES
     assert "1 node, 0 pods on nodes, 0 that wait." in capsys.readouterr().out
-    assert status_of(replay, path, **usual, output="json") == ExitStatus.YES
+    verify = {**usual, "verify": True}
+    assert status_of(replay, path, **verify, output="json") == ExitStatus.NO_ANSWER
     assert read_output(capsys.readouterr().out)["kind"] == "Replay"
     assert status_of(replay, path, **begin, output="json") == ExitStatus.YES
     assert read_output(capsys.readouterr().out)["kind"] == "Moment"

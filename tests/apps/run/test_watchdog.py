@@ -222,7 +222,7 @@ class OneLease:
         self.lease: dict[str, Any] | None = None
         if annotations is not None:
             self.lease = {
-                "metadata": {"resourceVersion": "5", "annotations": annotations},
+                "metadata": {"name": "l", "resourceVersion": "5", "annotations": annotations},
                 "spec": {"holderIdentity": "me"},
             }
 
