@@ -237,19 +237,13 @@ class PodGroupTracker:
         placed or on their way.
         """
         group = self.group_of_entry(entry)
-        if self.needed(group) <= 1 and not self.goes_as_group(entry):
+        if self.needed(group) <= 1 and not entry.goes_as_group:
             return []
         return [
             other
             for other in group.waiting.values()
             if other is not entry and other.state in AVAILABLE_STATES
         ]
-
-    def goes_as_group(self, entry: QueuedPodInfo) -> bool:
-        """Whether a member is tried with all others that wait, however few must be placed at once:
-        that is so of a PodGroup of Kubernetes.
-        """
-        return entry.group is not None and entry.group.api == API
 
     # ---- looking ---------------------------------------------------------------------------------
 

@@ -364,9 +364,8 @@ class SchedulingQueue:
         """
         with self._queues.dropping_on_error(entry):
             for other in self.groups.companions(entry):
-                if other.state is QueueState.UNSCHEDULABLE and self._profiles.gating_plugin(
-                    other, now
-                ):
+                rejected = other.state is QueueState.UNSCHEDULABLE
+                if rejected and self._profiles.gating_plugin(other, now):
                     self._queues.enqueue(other, POD_GROUP_CHANGED, now)
             self.flush(now)
             if entry.state in AVAILABLE_STATES:
@@ -380,7 +379,7 @@ class SchedulingQueue:
                 self._queues.move(entry, QueueState.IN_FLIGHT, "")
                 entry.attempts += 1
                 entry.prioritised = entry.was_put_back = False
-                entry.as_group = self.groups.goes_as_group(entry)
+                entry.as_group = entry.goes_as_group
         return entry.state is QueueState.IN_FLIGHT
 
     def _may_go_on(self, entry: QueuedPodInfo) -> bool:

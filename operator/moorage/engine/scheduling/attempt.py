@@ -27,11 +27,6 @@ class SchedulingAttempt:
     restart_was_futile: bool = False
     """Whether that has helped no member: it is not done again."""
 
-    @property
-    def is_of_group(self) -> bool:
-        """Whether it is the attempt of a group, not of one pod."""
-        return self.entry.as_group or bool(self.entry.companions)
-
     def undo_placing(self) -> bool:
         """What is placed of its group is not any more. Whether it was being placed."""
         placing, self.placing = self.placing, None
