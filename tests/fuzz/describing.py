@@ -20,6 +20,7 @@ import numpy as np
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.change_log import ChangeLog, VersionCounter
+from moorage.core.columns.grouped_pods import GroupedPods
 from moorage.core.columns.nodes.image_table import ImageTable
 from moorage.core.columns.nodes.label_columns import LabelColumn, LabelTable
 from moorage.core.columns.nodes.node_table import NodeTable
@@ -53,6 +54,9 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Cache: ("_changes", "_pod_listener", "journal", "waiting"),  # who waits the queue says, too
     Store: ("_views", "_version_counters", "_followers", "journal"),
     Nominator: ("version", "_listener", "_journal"),
+    # the groups are the store's; when which one changed
+    PriorityTable: ("_groups",),
+    GroupedPods: ("version", "_groups", "_priorities", "_changed_at"),
     VolumeOffers: ("_journal",),
     PodCounters: ("made",),
     VersionCounter: ("version",),
@@ -316,6 +320,14 @@ def _(to: Description, table: PriorityTable) -> Any:
     return {"counts": counts, "totals": table._totals}
 
 
+@means(GroupedPods, "_members")
+def _(to: Description, grouped: GroupedPods) -> Any:
+    return {
+        name: {uid: (to.names[row], own) for uid, (row, own) in members.items()}
+        for name, members in grouped._members.items()
+    }
+
+
 @means(RowCounter, "_counts", "_few", "id", "total", "version")
 def _(to: Description, counter: RowCounter) -> Any:
     per_row = counter.per_row(len(to.names))
@@ -329,6 +341,7 @@ def _(to: Description, counter: RowCounter) -> Any:
     Cache,
     "nodes",
     "priorities",
+    "grouped_pods",
     "store",
     "pod_counters",
     "volumes",
@@ -343,6 +356,7 @@ def _(to: Description, cache: Cache) -> Any:
     told = (
         "nodes",
         "priorities",
+        "grouped_pods",
         "store",
         "pod_counters",
         "volumes",
