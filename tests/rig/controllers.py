@@ -12,7 +12,6 @@ from tests.rig.processes import Child
 _WITHOUT: Final = (
     "node-lifecycle-controller",
     "node-ipam-controller",
-    "node-route-controller",
     "taint-eviction-controller",
 )
 
