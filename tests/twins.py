@@ -95,7 +95,7 @@ def known(context: CycleContext) -> dict[str, Any]:
         "unwritten": nominations._unwritten,
         "lapsed": nominations._lapsed,
         "objects": {kind.name: dict(store.objects(kind.struct)) for kind in STORED_KINDS},
-        "claims assumed": (ledger._assumed, ledger._written),
+        "claims assumed": ledger._decided,
         "volumes assumed": (offers._assumed_volumes, offers._assumed_claims),
     }
 

@@ -357,7 +357,7 @@ class World:
         for make, index in live.store._indexes.items():
             other = fresh.store.index(make)
             if isinstance(index, DeviceLedger) and isinstance(other, DeviceLedger):
-                for claim in index._assumed.values():
+                for claim in (decision.claim for decision in index._decided.values()):
                     assert (type(claim), claim.metadata.namespace, claim.metadata.name) in names, (
                         f"{claim} is assumed for nobody"
                     )

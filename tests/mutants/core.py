@@ -206,7 +206,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="claims: somebody else's generated claim can be used",
         file="core/devices/pod_claims.py",
-        old="owner.controller and owner.uid == pod.metadata.uid",
+        old="owner.controller and owner.uid == uid",
         new="owner.controller",
         tests=(
             (f"{_TESTS}/plugins/dynamic_resources/test_plugin.py::test_pods_wait_for_their_claims"),
@@ -215,8 +215,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="claims: reserved for another too, and let go",
         file="core/devices/pod_claims.py",
-        old="len(reserved) == 1 and reserved[0].uid",
-        new="reserved[0].uid",
+        old="return all(consumer.uid == uid",
+        new="return not claim.status.reserved_for or any(consumer.uid == uid",
         tests=(
             (
                 f"{_TESTS}/plugins/dynamic_resources/test_plugin.py"

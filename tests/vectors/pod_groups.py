@@ -5,6 +5,7 @@ thing as a whole.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Collection, Generator, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -30,6 +31,8 @@ from moorage.core.groups.group_spec import GroupSpec, group_spec
 from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import API, GroupKey, PodGroup, membership_of
 from moorage.core.objects.pods import Pod, priority
+from moorage.core.objects.resource_claims import ResourceClaim, ResourceClaimStatus
+from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimReservation
 from moorage.core.pods.requests import pod_requests
 from moorage.core.recording.forks import fork
 from tests.vectors.files import Case
@@ -122,9 +125,8 @@ class _Play:
         decision = cycle.decide(pod, self.revision, self.context)
         found: dict[str, Any] = {}
         if isinstance(decision, ScheduleResult):
-            cycle.assume_and_reserve(decision, self.context)
+            self._bind(cycle.assume_and_reserve(decision, self.context))
             found["bound"] = {name: decision.node}
-            del self.waiting[name]
         else:
             victims, node = decision.victims, decision.nominated_node
             if victims and node:
@@ -157,7 +159,7 @@ class _Play:
             decision = outcome.members[pod.metadata.uid]
             if isinstance(decision, ScheduleResult):
                 found.setdefault("bound", {})[key(pod)] = decision.node
-                del self.waiting[key(pod)]
+                self._bind(decision)
             else:
                 failed = found.setdefault("failed", {})
                 failed[key(pod)] = {"message": decision.message, "reason": reason_of(decision)}
@@ -209,6 +211,22 @@ class _Play:
 
     # ---- what follows ----------------------------------------------------------------------------
 
+    def _bind(self, decision: Decision) -> None:
+        """The pod's claims are written as its reservation says, and it waits no more."""
+        assert isinstance(decision, ScheduleResult)
+        del self.waiting[key(decision.pod)]
+        store = self.cache.store
+        for reserved in decision.reservations.values():
+            if not isinstance(reserved.value, ClaimReservation):
+                continue
+            for one in reserved.value.claims:
+                claim = store.objects(ResourceClaim)[key(one.claim)]
+                status, consumers = claim.status, claim.status.reserved_for or ()
+                if one.consumer not in consumers:
+                    consumers = (*consumers, one.consumer)
+                new = ResourceClaimStatus(status.allocation or one.allocation, consumers)
+                store.put(msgspec.structs.replace(claim, status=new))
+
     def _arrived(self, pod: Pod) -> int:
         return list(self.waiting).index(key(pod))
 
@@ -238,7 +256,12 @@ class _Play:
         held = {
             name: self._held(pod) for name, pod in self.waiting.items() if name not in self.attempts
         }
-        return {"placed": placed} | ({"held": held} if held else {})
+        claims = {
+            name: json.loads(msgspec.json.encode(claim.status))
+            for name, claim in self.cache.store.objects(ResourceClaim).items()
+        }
+        others = {name: one for name, one in (("held", held), ("claims", claims)) if one}
+        return {"placed": placed} | others
 
     def _members(self, group: str) -> int:
         there = [info.pod for info in self.cache.pod_infos() if isinstance(info.pod, Pod)]

@@ -123,7 +123,7 @@ def made_anew(kube: InMemoryKube) -> Store:
 def kept(store: Store) -> list[object]:
     """What a ledger knows of who has which device, and what it takes for decided."""
     ledger = store.index(DeviceLedger)
-    return [ledger._uses._of, ledger._uses._in, ledger._assumed, ledger._written]
+    return [ledger._uses._of, ledger._uses._in, ledger._decided]
 
 
 def stored(world: Running, name: str = "c") -> ResourceClaim:

@@ -15,6 +15,7 @@ import msgspec
 
 from moorage.core.objects.meta import HasMetadata, PartialObject
 from moorage.core.objects.nodes import Node
+from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -129,9 +130,12 @@ class Nomination(Entry, frozen=True, tag=13):
 
 
 class ClaimAssumed(Entry, frozen=True, tag=14):
-    """It was decided that a claim is allocated as its status says."""
+    """It was decided that a claim is allocated as its status says; ``group``: for a member of this
+    one, None for a pod alone.
+    """
 
     claim: ResourceClaim
+    group: GroupKey | None = None
 
 
 class ClaimConfirmed(Entry, frozen=True, tag=15):

@@ -2,7 +2,8 @@
 
 Kept up to date with slices and claims, and with the allocations that were decided but are not yet
 in the claims' status: those count from ``assume`` until ``release``, or until the API server shows
-the claim allocated. One of these per store, made when first asked for:
+the claim allocated. Members of a pod group share what was decided for one of them, and it holds
+until none of them needs it. One of these per store, made when first asked for:
 ``store.index(DeviceLedger)``.
 
 Nodes that offer the same, in whatever state, have the same *shape*: whether claims can be allocated
@@ -19,6 +20,7 @@ from kubefacts.cel import CELExpressionError
 from moorage.core.columns.change_log import VersionCounter
 from moorage.core.columns.changes import ClaimAssumed, ClaimConfirmed, ClaimReleased
 from moorage.core.columns.store import Store
+from moorage.core.devices.claim_decisions import ClaimDecision, identity_of
 from moorage.core.devices.device_cel import DeviceFacts, holds
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
 from moorage.core.devices.devices_left import DevicesLeft
@@ -45,6 +47,7 @@ from moorage.core.devices.uses import (
 )
 from moorage.core.objects.meta import Labels, key, version
 from moorage.core.objects.nodes import Node
+from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.structures.all_or_none import all_or_none
@@ -81,8 +84,7 @@ class DeviceLedger:
         self._nodes = store.room.nodes
         self._classes = store.objects(DeviceClass)
         self._uses = DevicesInUse()
-        self._assumed: dict[str, ResourceClaim] = {}
-        self._written: dict[str, int] = {}
+        self._decided: dict[str, ClaimDecision] = {}
         self._for_pods: dict[str, dict[str, ResourceClaim]] = {}
         """The claims for extended resources of a pod, by its UID and their names."""
         self._pools: dict[PoolId, dict[str, ResourceSlice]] = {}
@@ -179,15 +181,23 @@ class DeviceLedger:
         return self.assumed(claim) is not None
 
     def assumed(self, claim: ResourceClaim) -> ResourceClaim | None:
-        """The claim as it was decided and is not written yet."""
-        return self._assumed.get(_identity(claim))
+        """The claim as it was decided and is not seen yet."""
+        decision = self._decided.get(identity_of(claim))
+        return None if decision is None else decision.claim
+
+    def shared(self, claim: ResourceClaim, group: GroupKey | None) -> ResourceClaim | None:
+        """The claim as it was decided for a member of this group."""
+        decision = self._decided.get(identity_of(claim))
+        if decision is None or group is None or decision.group != group:
+            return None
+        return decision.claim
 
     def assumptions(self) -> Iterator[ClaimAssumed | ClaimConfirmed]:
         """What was decided and is not seen yet, as changes."""
-        for identity, claim in self._assumed.items():
-            yield ClaimAssumed(claim)
-            if identity in self._written:
-                yield ClaimConfirmed(claim)
+        for decision in self._decided.values():
+            yield ClaimAssumed(decision.claim, decision.group)
+            if decision.written is not None:
+                yield ClaimConfirmed(decision.claim)
 
     def extended_claim(self, pod: Pod) -> ResourceClaim | None:
         """The claim that was made for the extended resources of a pod; of several the first by
@@ -198,12 +208,14 @@ class DeviceLedger:
 
     # ---- assuming --------------------------------------------------------------------------------
 
-    def assume(self, claim: ResourceClaim) -> None:
-        """Take the claim to be allocated as its status says."""
-        identity = _identity(claim)
-        self._replace_assumption(identity, claim)
-        self._written.pop(identity, None)
-        self._journal.append(ClaimAssumed(claim))
+    def assume(self, claim: ResourceClaim, group: GroupKey | None = None, holder: str = "") -> None:
+        """Take the claim to be allocated as its status says, for a pod (UID), of this group."""
+        identity = identity_of(claim)
+        decision = self._decided.get(identity)
+        if decision is None or decision.claim is not claim:
+            self._replace(identity, ClaimDecision(claim, group))
+            self._journal.append(ClaimAssumed(claim, group))
+        self._decided[identity].holders.add(holder)
 
     def confirm(self, claim: ResourceClaim) -> None:
         """What was assumed is written, as ``claim`` is now: it stays so until the API server shows
@@ -211,19 +223,24 @@ class DeviceLedger:
 
         Nothing if it has come to be seen already.
         """
-        identity, written = _identity(claim), version(claim.metadata)
-        if identity in self._assumed:
-            self._replace_assumption(identity, claim)
-            self._written[identity] = written
+        identity, written = identity_of(claim), version(claim.metadata)
+        if (decision := self._decided.get(identity)) is not None:
+            self._replace(identity, dataclasses.replace(decision, claim=claim, written=written))
             self._journal.append(ClaimConfirmed(claim))
 
-    def release(self, claim: ResourceClaim) -> None:
-        """Take this very assumption back; nothing if it has ended or has been confirmed."""
-        identity = _identity(claim)
-        if self._assumed.get(identity) is claim:
+    def release(self, claim: ResourceClaim, holder: str | None = None) -> None:
+        """Take this very assumption back, for one pod (UID) or None for all; nothing if it has
+        ended or has been confirmed.
+        """
+        identity = identity_of(claim)
+        decision = self._decided.get(identity)
+        if decision is None or decision.claim is not claim:
+            return
+        if holder is not None:
+            decision.holders.discard(holder)
+        if holder is None or not decision.holders:
             self._charge(device_uses_of(claim), -1)
-            del self._assumed[identity]
-            self._written.pop(identity, None)
+            del self._decided[identity]
             self._journal.append(ClaimReleased(claim))
 
     # ---- claims ----------------------------------------------------------------------------------
@@ -240,9 +257,9 @@ class DeviceLedger:
             (owner_of(claim), claim, sign) for claim, sign, _ in changes if is_extended_claim(claim)
         ]
         ended = (
-            (self._charge, device_uses_of(self._assumed[identity]), -1)
+            (self._charge, device_uses_of(self._decided[identity].claim), -1)
             for identity in over
-            if identity in self._assumed
+            if identity in self._decided
         )
         all_or_none(1, *((self._charge, taken, sign) for _, sign, taken in changes), *ended)
         for owner, claim, sign in owners:
@@ -253,28 +270,28 @@ class DeviceLedger:
                 if not claims:
                     del self._for_pods[owner]
         for identity in over:
-            self._assumed.pop(identity, None)
-            self._written.pop(identity, None)
+            self._decided.pop(identity, None)
 
     def _ended_by(self, old: ResourceClaim | None, new: ResourceClaim | None) -> list[str]:
         """Whose assumption ends by this change."""
         over = []
-        if old is not None and (new is None or _identity(new) != _identity(old)):
-            over.append(_identity(old))
+        if old is not None and (new is None or identity_of(new) != identity_of(old)):
+            over.append(identity_of(old))
         if new is not None:
-            written = self._written.get(_identity(new))
+            decision = self._decided.get(identity_of(new))
+            written = None if decision is None else decision.written
             if new.status.allocation is not None or (
                 written is not None and version(new.metadata) >= written
             ):
-                over.append(_identity(new))
+                over.append(identity_of(new))
         return over
 
-    def _replace_assumption(self, identity: str, claim: ResourceClaim) -> None:
-        """The claim's devices count as its status says now, and no longer as before."""
-        before = self._assumed.get(identity)
-        ended = ((self._charge, device_uses_of(before), -1),) if before is not None else ()
-        all_or_none(1, *ended, (self._charge, device_uses_of(claim), 1))
-        self._assumed[identity] = claim
+    def _replace(self, identity: str, decision: ClaimDecision) -> None:
+        """The claim's devices count as was decided now, and no longer as before."""
+        before = self._decided.get(identity)
+        ended = ((self._charge, device_uses_of(before.claim), -1),) if before is not None else ()
+        all_or_none(1, *ended, (self._charge, device_uses_of(decision.claim), 1))
+        self._decided[identity] = decision
 
     def _charge(self, taken: Iterable[DeviceUse], number: int, sign: int = 1) -> None:
         """Count a claim's devices, or no longer."""
@@ -376,14 +393,3 @@ class DeviceLedger:
 
     def _pools_near(self, node: Node) -> list[PoolId]:
         return list(self._of_node.get(node.metadata.name, {}) | self._for_many)
-
-
-def _identity(claim: ResourceClaim) -> str:
-    """A claim's uid. What stands for extended resources is one for each pod, also before it is
-    created.
-    """
-    return (
-        f"extended resources of {owner_of(claim)}"
-        if is_extended_claim(claim)
-        else claim.metadata.uid
-    )

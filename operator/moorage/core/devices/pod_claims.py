@@ -1,22 +1,32 @@
 """The claims of a pod: which ResourceClaims it uses, and whether they can be used as they are.
 
+A claim that a pod shares with its PodGroup (the PodGroup has an entry of the same name that refers
+to the same) is reserved for the PodGroup, and belongs to it where it was made from a template.
+
 Source: Kubernetes dynamic-resource-allocation/resourceclaim and kube-scheduler
-``foreachPodResourceClaim`` (v1.36), texts included.
+``foreachPodResourceClaim`` (v1.37), texts included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
+from moorage.core.columns.store import Lister
 from moorage.core.objects.meta import key
+from moorage.core.objects.pod_groups import PodGroup, PodGroupResourceClaim
 from moorage.core.objects.pods import Pod, PodResourceClaim
 from moorage.core.objects.resource_claims import (
     AllocatedDevice,
+    Consumer,
     DeviceClass,
     DeviceCondition,
     DeviceSubRequest,
     ResourceClaim,
 )
+
+GROUP_NAME: Final = "scheduling.k8s.io"
+"""The API group of PodGroups, as consumers and owners of claims have it."""
 
 
 class ClaimError(ValueError):
@@ -30,17 +40,72 @@ def claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
 
     Nothing stands for a claim that was not generated because it is not needed.
     """
+    return _names(pod, pod.spec.resource_claims or ())
+
+
+def _names(pod: Pod, uses: Iterable[PodResourceClaim]) -> Iterator[tuple[str, bool]]:
     generated = {
         status.name: status.resource_claim_name
         for status in pod.status.resource_claim_statuses or ()
     }
-    for use in pod.spec.resource_claims or ():
+    for use in uses:
         if use.resource_claim_name is not None:
             yield use.resource_claim_name, False
         elif use.name not in generated or use.resource_claim_template_name is None:
             raise ClaimError(_not_there(pod, use))
         elif (name := generated[use.name]) is not None:
             yield name, True
+
+
+def pod_group_of(pod: Pod, store: Lister) -> PodGroup | None:
+    """The pod's PodGroup (``spec.schedulingGroup``), where it is there."""
+    name = _group_name(pod)
+    return store.objects(PodGroup).get(f"{pod.metadata.namespace}/{name}") if name else None
+
+
+def consumers_of(pod: Pod, store: Lister) -> dict[str, Consumer]:
+    """By name of claim: whom it is reserved for that the pod shares with its PodGroup, which is
+    that group. Raises ClaimError.
+    """
+    group = pod_group_of(pod, store)
+    if group is None:
+        return {}
+    shared = {_entry(one) for one in group.spec.resource_claims or ()}
+    uses = tuple(use for use in pod.spec.resource_claims or () if _entry(use) in shared)
+    return dict.fromkeys((name for name, _ in _names(pod, uses)), consumer_of_group(group))
+
+
+def consumer_of_pod(pod: Pod) -> Consumer:
+    """A pod as the consumer of a claim."""
+    return Consumer(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)
+
+
+def consumer_of_group(group: PodGroup) -> Consumer:
+    """A PodGroup as the consumer of a claim."""
+    return Consumer(GROUP_NAME, "podgroups", group.metadata.name, group.metadata.uid)
+
+
+def group_claims(group: PodGroup, claims: Mapping[str, ResourceClaim]) -> Iterator[ResourceClaim]:
+    """The claims of a PodGroup that are there; generated ones only if they are this group's."""
+    generated = {
+        one.name: one.resource_claim_name for one in group.status.resource_claim_statuses or ()
+    }
+    for use in group.spec.resource_claims or ():
+        name = use.resource_claim_name or generated.get(use.name)
+        claim = claims.get(f"{group.metadata.namespace}/{name}")
+        if claim is not None and (
+            use.resource_claim_name is not None or _controls(group.metadata.uid, claim)
+        ):
+            yield claim
+
+
+def _entry(use: PodResourceClaim | PodGroupResourceClaim) -> tuple[str | None, ...]:
+    return use.name, use.resource_claim_name, use.resource_claim_template_name
+
+
+def _group_name(pod: Pod) -> str:
+    group = pod.spec.scheduling_group
+    return (group.pod_group_name if group is not None else None) or ""
 
 
 def _not_there(pod: Pod, use: PodResourceClaim) -> str:
@@ -64,19 +129,31 @@ def claims_of(pod: Pod, claims: Mapping[str, ResourceClaim]) -> tuple[ResourceCl
             raise ClaimError(f'could not find ResourceClaim "{place}"')
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimError(f'resourceclaim "{name}" is being deleted')
-        if generated and not _controls(pod, claim):
-            raise ClaimError(
-                f"ResourceClaim {place} was not created for Pod {key(pod)} (Pod is not owner)"
-            )
+        if generated and not _controls(pod.metadata.uid, claim):
+            _check_group_controls(pod, claim)
         found.append(claim)
     return tuple(found)
 
 
-def _controls(pod: Pod, claim: ResourceClaim) -> bool:
+def _controls(uid: str, claim: ResourceClaim) -> bool:
     return any(
-        owner.controller and owner.uid == pod.metadata.uid
-        for owner in claim.metadata.owner_references or ()
+        owner.controller and owner.uid == uid for owner in claim.metadata.owner_references or ()
     )
+
+
+def _check_group_controls(pod: Pod, claim: ResourceClaim) -> None:
+    """Raises ClaimError unless the pod's PodGroup controls the claim, as far as its name says."""
+    group = _group_name(pod)
+    if not any(
+        owner.controller
+        and (owner.kind, owner.name) == ("PodGroup", group)
+        and owner.api_version.startswith(f"{GROUP_NAME}/")
+        for owner in claim.metadata.owner_references or ()
+    ):
+        neither = f"neither Pod nor PodGroup {group} is the owner" if group else "Pod is not owner"
+        raise ClaimError(
+            f"ResourceClaim {key(claim)} was not created for Pod {key(pod)} ({neither})"
+        )
 
 
 def check_classes(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> None:
@@ -146,12 +223,11 @@ def _met(result: AllocatedDevice, claim: ResourceClaim) -> dict[str, DeviceCondi
     }
 
 
-def is_reserved(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether the pod has the claim reserved."""
-    return any(consumer.uid == pod.metadata.uid for consumer in claim.status.reserved_for or ())
+def is_reserved(claim: ResourceClaim, uid: str) -> bool:
+    """Whether this pod or group has the claim reserved."""
+    return any(consumer.uid == uid for consumer in claim.status.reserved_for or ())
 
 
-def can_be_deallocated(claim: ResourceClaim, pod: Pod) -> bool:
-    """Whether nobody but this pod has the claim reserved."""
-    reserved = claim.status.reserved_for or ()
-    return not reserved or (len(reserved) == 1 and reserved[0].uid == pod.metadata.uid)
+def can_be_deallocated(claim: ResourceClaim, uid: str) -> bool:
+    """Whether nobody but this pod or group has the claim reserved."""
+    return all(consumer.uid == uid for consumer in claim.status.reserved_for or ())

@@ -261,7 +261,7 @@ def _apply_assumption(change: Entry, context: CycleContext) -> None:
     ledger, offers = store.index(DeviceLedger), store.index(VolumeOffers)
     match change:
         case changes.ClaimAssumed():
-            ledger.assume(change.claim)
+            ledger.assume(change.claim, change.group)
         case changes.ClaimConfirmed():
             ledger.confirm(change.claim)
         case changes.ClaimReleased():

@@ -204,7 +204,9 @@ class EntryEncoder:
                 return _Object(_recorded_name(type(entry.object)), raw)
             case changes.ObjectRemoved():
                 return _ObjectRemoved(_recorded_name(entry.kind), entry.name)
-            case changes.ClaimAssumed() | changes.ClaimConfirmed() | changes.ClaimReleased():
+            case changes.ClaimAssumed():
+                return changes.ClaimAssumed(_kept(entry.claim), entry.group)
+            case changes.ClaimConfirmed() | changes.ClaimReleased():
                 return type(entry)(_kept(entry.claim))
             case changes.VolumesAssumed():
                 volumes, claims = map(_kept, entry.volumes), map(_kept, entry.claims)

@@ -39,6 +39,7 @@ from moorage.core.devices.pools import AllocationError
 from moorage.core.devices.uses import device_uses_of
 from moorage.core.objects.meta import key
 from moorage.core.objects.nodes import Node
+from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import Allocation, DeviceClass, ResourceClaim
 from moorage.core.pods.node_selection import NodeTerms, compile_node_selector
@@ -67,7 +68,8 @@ class DevicesFound:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class DeviceDemand:
-    """``claims`` are the pod's own. ``terms``: where each of them can be used, None for everywhere
+    """``claims`` are the pod's own; one that is being allocated for its group is as it will be.
+    ``terms``: where each of them can be used, None for everywhere
     or if it has no devices yet.
 
     ``resources``: the extended resources that the pod asks for. ``stale``: a claim for these that
@@ -157,24 +159,25 @@ def demand_of(pod: Pod, store: Lister) -> DeviceDemand | None:
     if not claims and not resources:
         return None
     ledger = store.index(DeviceLedger)
-    _check_unallocated(claims, ledger, store)
+    claims = tuple(_as_decided(claim, pod, ledger) for claim in claims)
+    for claim in claims:
+        if claim.status.allocation is None:
+            check_classes(claim, store.objects(DeviceClass))
     stale = ledger.extended_claim(pod) if resources else None
     return DeviceDemand(
         pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger
     )
 
 
-def _check_unallocated(
-    claims: Sequence[ResourceClaim], ledger: DeviceLedger, store: Lister
-) -> None:
-    """Raises ClaimError for a claim that is just being allocated, or whose classes are missing."""
-    for claim in claims:
-        if claim.status.allocation is None:
-            if ledger.is_assumed(claim):
-                raise ClaimError(
-                    f"resource claim {key(claim)} is in the process of being allocated"
-                )
-            check_classes(claim, store.objects(DeviceClass))
+def _as_decided(claim: ResourceClaim, pod: Pod, ledger: DeviceLedger) -> ResourceClaim:
+    """A claim that is just being allocated as it will be, for a member of the group that this is
+    done for. Raises ClaimError for everybody else.
+    """
+    if claim.status.allocation is not None or not ledger.is_assumed(claim):
+        return claim
+    if (decided := ledger.shared(claim, group_of(pod))) is None:
+        raise ClaimError(f"resource claim {key(claim)} is in the process of being allocated")
+    return decided
 
 
 def demand_content(pod: Pod, store: Lister) -> bytes:
@@ -182,18 +185,11 @@ def demand_content(pod: Pod, store: Lister) -> bytes:
     ledger = store.index(DeviceLedger)
     try:
         claims = claims_of(pod, store.objects(ResourceClaim))
+        claims = tuple(_as_decided(claim, pod, ledger) for claim in claims)
     except ClaimError as error:
         return str(error).encode()
     stale = ledger.extended_claim(pod)
-    content = [
-        (
-            claim.spec,
-            claim.status.allocation,
-            binding_failed(claim),
-            ledger.is_assumed(claim) and claim.metadata.uid,
-        )
-        for claim in claims
-    ]
+    content = [(claim.spec, claim.status.allocation, binding_failed(claim)) for claim in claims]
     return msgspec.json.encode((content, stale is not None))
 
 

@@ -273,7 +273,8 @@ class DynamicResources:
             return ReserveResult(error_status(str(error)))
         if found is None:
             return ReserveResult(error_status("claim allocation not found for node"))
-        return reserve_devices(wanted, found, allocations, parse_signed(self.args.binding_timeout))
+        seconds = parse_signed(self.args.binding_timeout)
+        return reserve_devices(wanted, found, allocations, seconds, snapshot.store)
 
     def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
         """A claim that nobody else has reserved can give its devices back, if it kept the pod from
@@ -307,7 +308,8 @@ class DynamicResources:
         mine = [
             claim
             for claim in wanted.claims
-            if claim.status.allocation is not None and can_be_deallocated(claim, wanted.pod)
+            if claim.status.allocation is not None
+            and can_be_deallocated(claim, wanted.pod.metadata.uid)
         ]
         if not mine:
             return None
