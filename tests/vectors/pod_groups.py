@@ -21,7 +21,7 @@ from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, Schedu
 from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, place_member, schedule_group
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
 from moorage.core.cycle.group_placements import Placement, Proposal, score_proposals
-from moorage.core.cycle.group_preemption import make_room
+from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.interfaces import ExtensionPoint, Scores
@@ -189,11 +189,12 @@ class _Play:
 
         status = validate(attempt)
         if status.code is not Code.SUCCESS:
-            return group_outcome(attempt, GroupResult(status), self.revision, None)
+            return group_outcome(attempt, GroupResult(status), self.revision)
         result = finished(schedule_group(attempt, place, self.context))
-        room = None
+        room = NO_ROOM
         if result.status.code is Code.UNSCHEDULABLE:
-            room = finished(make_room(attempt, self.revision, self.context, self._fork))
+            plugins = GroupPostFilters(self.revision, self.context, self._fork)
+            room = finished(plugins.run(attempt, result))
         return group_outcome(attempt, result, self.revision, room)
 
     def _spec(self, pod: Pod) -> GroupSpec | None:

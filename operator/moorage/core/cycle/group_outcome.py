@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 from moorage.core.cycle.context import Decision, Diagnosis
 from moorage.core.cycle.group_cycle import UNSCHEDULABLE_GROUP, GroupAttempt, GroupResult
-from moorage.core.cycle.group_preemption import PREFIX, GroupPreemption
+from moorage.core.cycle.group_post_filter import NO_ROOM, GroupRoom
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
-
-CLAIMS_DONE = "deallocation and deletion of ResourceClaims completed"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,32 +27,30 @@ class GroupOutcome:
 
 
 def group_outcome(
-    attempt: GroupAttempt, result: GroupResult, revision: Revision, room: GroupPreemption | None
+    attempt: GroupAttempt,
+    result: GroupResult,
+    revision: Revision,
+    room: GroupRoom = NO_ROOM,
 ) -> GroupOutcome:
-    """``room``: what preemption found for a group that does not fit, None where nobody asked."""
+    """``room``: what plugins that may make room said of a group that does not fit."""
     status = result.status
-    if status.code is Code.UNSCHEDULABLE:
-        status = _with_post_filters(attempt, status, room)
-    said = _Said(revision, result.status, status, room.nominations if room is not None else {})
+    if room.message:
+        status = Status(status.code, (*status.reasons, room.message))
+    nominations = room.preemption.nominations if room.preemption is not None else {}
+    said = _Said(revision, result.status, status, nominations)
     members = {
-        pod.metadata.uid: said.of(pod, decision)
+        pod.metadata.uid: _acting(said.of(pod, decision), room)
         for pod, decision in itertools.zip_longest(attempt.members, result.decisions)
     }
-    return GroupOutcome(status, members, room.victims if room is not None else ())
+    return GroupOutcome(status, members, room.preemption.victims if room.preemption else ())
 
 
-def _with_post_filters(
-    attempt: GroupAttempt, status: Status, room: GroupPreemption | None
-) -> Status:
-    """What plugins that make room say is appended. The word of one that knows better replaces that
-    of those before it.
-    """
-    said = [] if attempt.group.topology_key else [CLAIMS_DONE]
-    if room is not None:
-        if room.status.code is not Code.UNSCHEDULABLE:
-            said = []
-        said.append(PREFIX + room.status.message)
-    return Status(status.code, (*status.reasons, *([", ".join(said)] if said else [])))
+def _acting(decision: Decision, room: GroupRoom) -> Decision:
+    """With what plugins want to be done for the member."""
+    actions = room.actions.get(decision.pod.metadata.uid)
+    if actions is None or not isinstance(decision, Diagnosis):
+        return decision
+    return dataclasses.replace(decision, post_filter_actions=actions)
 
 
 class _Said(NamedTuple):

@@ -1,4 +1,6 @@
-"""The contract of postFilter: what a plugin may ask and propose that makes room for a pod."""
+"""The contracts of postFilter and podGroupPostFilter: what a plugin may ask and propose that makes
+room for a pod, or for a pod group.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from moorage.core.columns.pod_info import PodBatch, PodInfo
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import Codes, FilterPlugin, Plugin
 from moorage.core.framework.status import Status, Why
+from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
 
 
@@ -104,6 +107,40 @@ class PostFilterPlugin(Plugin, Protocol):
         """SUCCESS with a node that will have room, or UNSCHEDULABLE, which leaves it to the next
         plugin; all other codes end it.
         """
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FailedGroupAttempt:
+    """What became of a pod group of which not enough members fit. ``members``: those that were
+    tried, each with what the plugin found out about it, None where that could not be judged;
+    ``scheduled``: how many others have a node.
+    """
+
+    group: GroupSpec
+    members: Sequence[tuple[Pod, Any]]
+    scheduled: int
+    snapshot: Snapshot
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PodGroupPostFilterResult:
+    """What a podGroupPostFilter plugin says. ``actions``: what has to be done by the plugin's own
+    actor, by member (UID).
+    """
+
+    status: Status
+    actions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@runtime_checkable
+class PodGroupPostFilterPlugin(Plugin, Protocol):
+    """Runs when a pod group does not fit, after all of it was taken back."""
+
+    def look_at_member(self, pod: Pod, group: GroupSpec, attempt: FailedAttempt) -> Any:
+        """What keeps a member from nodes, as far as this plugin could change it."""
+
+    def pod_group_post_filter(self, attempt: FailedGroupAttempt) -> PodGroupPostFilterResult:
+        """UNSCHEDULABLE leaves it to the next plugin, too; all other codes end it."""
 
 
 class Victims(NamedTuple):

@@ -46,7 +46,12 @@ from moorage.core.framework.interfaces import (
     Scores,
     default_normalize_score,
 )
-from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult
+from moorage.core.framework.post_filter_contract import (
+    FailedAttempt,
+    FailedGroupAttempt,
+    PodGroupPostFilterResult,
+    PostFilterResult,
+)
 from moorage.core.framework.status import (
     SKIP,
     SUCCESS,
@@ -57,6 +62,7 @@ from moorage.core.framework.status import (
     error_status,
     rejected_for,
 )
+from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import (
@@ -66,7 +72,7 @@ from moorage.core.objects.resource_claims import (
     ResourceSlice,
 )
 from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
-from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, reserve_devices
+from moorage.core.plugins.dynamic_resources.claim_reservation import reserve_devices
 from moorage.core.plugins.dynamic_resources.device_demand import (
     DeviceDemand,
     delegable,
@@ -85,6 +91,12 @@ from moorage.core.plugins.dynamic_resources.queueing_hints import (
     claim_problem,
     claims_are_there,
     was_to_have_devices,
+)
+from moorage.core.plugins.dynamic_resources.releases import (
+    LostClaims,
+    propose,
+    release_for_group,
+    release_for_pod,
 )
 from moorage.core.plugins.dynamic_resources.verdicts import (
     ALTERNATIVES_FAILED,
@@ -280,17 +292,15 @@ class DynamicResources:
         """A claim that nobody else has reserved can give its devices back, if it kept the pod from
         a node.
         """
-        prepared = self.pre_filter(pod, attempt.snapshot)
-        if prepared.status.code is not Code.SUCCESS:
-            return _NOTHING_TO_GIVE_BACK
-        wanted: DeviceDemand = prepared.state.demand
-        if wanted.stale is not None:
-            release = ClaimRelease(wanted.stale, delete=True)
-            return _proposal("deletion of ResourceClaim completed", release)
-        claim = self._claim_to_release(wanted, attempt)
-        if claim is None:
-            return _NOTHING_TO_GIVE_BACK
-        return _proposal("deallocation of ResourceClaim completed", ClaimRelease(claim))
+        return propose(release_for_pod(pod, self._lost_claims(pod, attempt)))
+
+    def look_at_member(self, pod: Pod, group: GroupSpec, attempt: FailedAttempt) -> LostClaims:
+        """The claims that keep a member from nodes, as far as it or its group alone has them."""
+        return self._lost_claims(pod, attempt, group.uid)
+
+    def pod_group_post_filter(self, attempt: FailedGroupAttempt) -> PodGroupPostFilterResult:
+        """Claims of members, or else one of the group, may give their devices back."""
+        return release_for_group(attempt)
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -299,22 +309,25 @@ class DynamicResources:
     ) -> NodeSearch:
         return NodeSearch(state, snapshot, self.args.tries, judge=judge)
 
-    def _claim_to_release(
-        self, wanted: DeviceDemand, attempt: FailedAttempt
-    ) -> ResourceClaim | None:
-        """A claim that only this pod could use, and that can't be used on a node which this plugin
-        refused for it.
+    def _lost_claims(self, pod: Pod, attempt: FailedAttempt, group: str = "") -> LostClaims:
+        """The claims that nobody but this pod, or its group (UID), has reserved, and that can't be
+        used on a node which this plugin refused for it.
         """
+        prepared = self.pre_filter(pod, attempt.snapshot)
+        if prepared.status.code is not Code.SUCCESS:
+            return LostClaims()
+        wanted: DeviceDemand = prepared.state.demand
         mine = [
             claim
             for claim in wanted.claims
             if claim.status.allocation is not None
-            and can_be_deallocated(claim, wanted.pod.metadata.uid)
+            and not wanted.ledger.is_assumed(claim)
+            and any(can_be_deallocated(claim, uid) for uid in (pod.metadata.uid, group))
         ]
-        if not mine:
-            return None
+        if not mine or wanted.stale is not None:
+            return LostClaims(stale=wanted.stale)
         unavailable = self._unavailable(wanted, attempt)
-        return next((claim for claim in mine if claim in unavailable), None)
+        return LostClaims(tuple(claim for claim in mine if claim in unavailable))
 
     def _unavailable(self, wanted: DeviceDemand, attempt: FailedAttempt) -> list[ResourceClaim]:
         """The claims whose devices can't be used on nodes which this plugin rejected for that."""
@@ -328,10 +341,3 @@ class DynamicResources:
         ]
         rows = np.array(away, np.intp)
         return [claim for claim, mask in wanted.unavailable(nodes, rows) if mask.any()]
-
-
-_NOTHING_TO_GIVE_BACK = PostFilterResult(Status(Code.UNSCHEDULABLE))
-
-
-def _proposal(text: str, release: ClaimRelease) -> PostFilterResult:
-    return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=release)

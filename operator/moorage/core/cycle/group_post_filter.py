@@ -1,0 +1,109 @@
+"""PodGroupPostFilter: when a pod group does not fit, what the plugins that may make room for it
+say.
+
+DynamicResources has claims give their devices back, DefaultPreemption displaces pods; whoever asks
+for neither of them at postFilter gets neither here. Source: kube-scheduler (v1.37).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import CycleContext, Diagnosis
+from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, Steps
+from moorage.core.cycle.group_preemption import (
+    PREFIX,
+    Fork,
+    GroupPreemption,
+    make_room,
+)
+from moorage.core.cycle.post_filter import make_attempt
+from moorage.core.framework.evaluation.rejections import node_codes
+from moorage.core.framework.interfaces import ExtensionPoint, is_a
+from moorage.core.framework.post_filter_contract import (
+    FailedGroupAttempt,
+    PodGroupPostFilterPlugin,
+    PodGroupPostFilterResult,
+)
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code
+from moorage.core.groups.group_spec import GroupSpec
+from moorage.core.objects.pods import Pod
+from moorage.core.plugins.default_preemption.plugin import NAME as DEFAULT_PREEMPTION
+from moorage.core.structures.budget import OutOfTime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupRoom:
+    """What comes of all plugins: ``message`` is what is said of the group; ``preemption`` is None
+    where nobody was asked. ``actions``: what plugins want to be done beside, by member (UID) and
+    plugin.
+    """
+
+    message: str = ""
+    preemption: GroupPreemption | None = None
+    actions: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+
+
+NO_ROOM: Final = GroupRoom()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupPostFilters:
+    """Asks the plugins of a revision."""
+
+    revision: Revision
+    context: CycleContext
+    fork: Fork
+
+    def run(self, attempt: GroupAttempt, result: GroupResult) -> Steps[GroupRoom]:
+        """What plugins say of a group that does not fit, of which all was taken back. The word of
+        one that knows better replaces that of those before it.
+        """
+        said, actions = list[str](), dict[str, dict[str, Any]]()
+        preemption: GroupPreemption | None = None
+        for name, plugin in self.revision.at(ExtensionPoint.POST_FILTER):
+            if is_a(plugin, PodGroupPostFilterPlugin):
+                answer = yield from self._ask(plugin, attempt, result)
+                status, words = answer.status, answer.status.message
+                for uid, action in answer.actions.items():
+                    actions.setdefault(uid, {})[name] = action
+            elif name == DEFAULT_PREEMPTION:
+                place = attempt, self.revision, self.context, self.fork
+                preemption = yield from make_room(*place)
+                status, words = preemption.status, PREFIX + preemption.status.message
+            else:
+                continue
+            if status.code is not Code.UNSCHEDULABLE:
+                said = [words]
+                break
+            said += [words] if words else []
+        return GroupRoom(", ".join(said), preemption, actions)
+
+    def _ask(
+        self, plugin: PodGroupPostFilterPlugin, attempt: GroupAttempt, result: GroupResult
+    ) -> Steps[PodGroupPostFilterResult]:
+        """One member after another, as far as the attempt came; then the plugin's answer."""
+        looked_at = []
+        for pod, _ in zip(attempt.members, result.decisions, strict=False):
+            looked_at.append((pod, (yield from self._look(plugin, pod, attempt.group))))
+            yield True
+        group, scheduled = attempt.group, len(attempt.scheduled)
+        whole = FailedGroupAttempt(group, looked_at, scheduled, self.context.snapshot)
+        return plugin.pod_group_post_filter(whole)
+
+    def _look(self, plugin: PodGroupPostFilterPlugin, pod: Pod, group: GroupSpec) -> Steps[Any]:
+        """What a plugin finds out about a member; None of one that can't be judged."""
+        while True:
+            try:
+                evaluation = cycle.run_filters(pod, self.revision, self.context)
+                if isinstance(evaluation, Diagnosis):
+                    return None
+                refused = node_codes(evaluation, self.context.snapshot)
+                failed = make_attempt(self.context, evaluation, refused)
+                return plugin.look_at_member(pod, group, failed)
+            except OutOfTime:
+                yield False
