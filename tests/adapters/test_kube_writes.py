@@ -16,6 +16,7 @@ from moorage.core.objects.pods import ContainerExtendedResourceRequest
 from moorage.core.objects.resource_claims import (
     AllocatedDevice,
     Allocation,
+    Consumer,
     DeviceAllocation,
     ResourceClaim,
 )
@@ -31,6 +32,8 @@ from tests.fakes.kube import ScriptedHttp
 FINALIZER = "resource.kubernetes.io/delete-protection"
 SELECTED = "volume.kubernetes.io/selected-node"
 POD = PodRef("ns", "web-1", "uid-1")
+BY_POD = Consumer(resource="pods", name="web-1", uid="uid-1")
+BY_GROUP = Consumer("scheduling.k8s.io", "podgroups", "web", "uid-g")
 VOLUME = msgspec.convert(
     {
         "metadata": {
@@ -239,7 +242,7 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
         {"metadata": SEEN | {"finalizers": [FINALIZER]}},
     ),
     "allocation": (
-        lambda w: w.reserve_claim(DEVICES, POD, ALLOCATION),
+        lambda w: w.reserve_claim(DEVICES, BY_POD, ALLOCATION),
         "PATCH",
         "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
         STRATEGIC,
@@ -256,7 +259,7 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
         },
     ),
     "reservation": (
-        lambda w: w.reserve_claim(DEVICES, POD, None),
+        lambda w: w.reserve_claim(DEVICES, BY_POD, None),
         "PATCH",
         "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
         STRATEGIC,
@@ -265,8 +268,27 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
             "status": {"reservedFor": [{"resource": "pods", "name": "web-1", "uid": "uid-1"}]},
         },
     ),
+    "reservation-of-a-group": (
+        lambda w: w.reserve_claim(DEVICES, BY_GROUP, None),
+        "PATCH",
+        "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
+        STRATEGIC,
+        {
+            "metadata": SEEN,
+            "status": {
+                "reservedFor": [
+                    {
+                        "apiGroup": "scheduling.k8s.io",
+                        "resource": "podgroups",
+                        "name": "web",
+                        "uid": "uid-g",
+                    }
+                ]
+            },
+        },
+    ),
     "no-reservation": (
-        lambda w: w.release_claim(DEVICES, POD),
+        lambda w: w.release_claim(DEVICES, BY_POD),
         "PATCH",
         "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
         STRATEGIC,
@@ -438,7 +460,7 @@ def test_a_claim_loses_its_finalizer_before_it_is_deleted() -> None:
             asyncio.run(kube.delete_claim(DEVICES))
     http.answers.append(b"{}")
     with pytest.raises(Retryable, match="cannot be read"):
-        asyncio.run(kube.reserve_claim(DEVICES, POD, None))
+        asyncio.run(kube.reserve_claim(DEVICES, BY_POD, None))
 
 
 def test_a_namesake_is_a_conflict() -> None:

@@ -19,9 +19,11 @@ from moorage.core.framework.status import SUCCESS, Status
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.engine.binding.actors.contract import ActorFactory, ActorTools, PermitWait
 from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.binding.actors.object_waiter import ObjectWaiter
+from moorage.engine.binding.actors.siblings import Siblings
 from moorage.engine.binding.permit import WaitingPods
 from moorage.engine.engine import Engine
 from moorage.engine.intake.comparison import CacheComparison, Compared
@@ -42,8 +44,9 @@ STEPS = {"multiPoint": {"enabled": [{"name": "Steps"}]}}
 
 def make_tools(kube: InMemoryKube) -> ActorTools:
     """What an actor is made with, with this API server."""
-    clock = ManualClock()
-    return ActorTools(kube, kube, clock, ObjectWaiter(Cache()), WaitingPods(clock))
+    clock, cache = ManualClock(), Cache()
+    siblings = Siblings(cache, PodGroupTracker(cache.store))
+    return ActorTools(kube, kube, clock, ObjectWaiter(cache), WaitingPods(clock), siblings)
 
 
 class Steps:

@@ -415,7 +415,7 @@ class InMemoryKube:
         return await self._write("protect_claim", deed, claim)
 
     async def reserve_claim(
-        self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+        self, claim: ResourceClaim, consumer: Consumer, allocation: Allocation | None
     ) -> ResourceClaim:
         """Only in the state that was seen; devices are given once, and before anybody may have the
         claim.
@@ -427,10 +427,7 @@ class InMemoryKube:
                 allocation is not None and key(claim) not in self.protected
             ):
                 raise Invalid("PATCH resourceclaims/status", 422, "Invalid", "status.allocation")
-            holders = (
-                *(stored.status.reserved_for or ()),
-                Consumer(resource="pods", name=pod.name, uid=pod.uid),
-            )
+            holders = (*(stored.status.reserved_for or ()), consumer)
             status = msgspec.structs.replace(
                 stored.status,
                 reserved_for=holders,
@@ -439,14 +436,15 @@ class InMemoryKube:
             changed: ResourceClaim = self._change(msgspec.structs.replace(stored, status=status))
             return changed
 
-        return await self._write("reserve_claim", deed, claim, pod, allocation)
+        return await self._write("reserve_claim", deed, claim, consumer, allocation)
 
-    async def release_claim(self, claim: ResourceClaim, pod: PodRef) -> None:
+    async def release_claim(self, claim: ResourceClaim, consumer: Consumer) -> None:
         """In any state."""
 
         def deed() -> None:
             stored = self._seen(claim, "PATCH resourceclaims/status", newest=False)
-            holders = tuple(one for one in stored.status.reserved_for or () if one.uid != pod.uid)
+            reserved = stored.status.reserved_for or ()
+            holders = tuple(one for one in reserved if one.uid != consumer.uid)
             self._change(
                 msgspec.structs.replace(
                     stored,
@@ -454,7 +452,7 @@ class InMemoryKube:
                 )
             )
 
-        await self._write("release_claim", deed, claim, pod)
+        await self._write("release_claim", deed, claim, consumer)
 
     async def deallocate_claim(self, claim: ResourceClaim) -> None:
         """Only in the state that was seen."""

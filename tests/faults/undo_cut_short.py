@@ -12,12 +12,12 @@ import msgspec
 
 from moorage.core.objects.resource_claims import (
     Allocation,
+    Consumer,
     DeviceClass,
     ResourceClaim,
     ResourceSlice,
 )
 from moorage.ports.errors import Forbidden
-from moorage.ports.kube import PodRef
 from tests.builders import make_node
 from tests.engine.binding.test_device_binder import a_claim, a_user, device, holders
 from tests.engine.running import STEPS, Running
@@ -48,11 +48,11 @@ async def main() -> None:
         reserve = kube.reserve_claim
 
         async def reserve_claim(
-            claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+            claim: ResourceClaim, consumer: Consumer, allocation: Allocation | None
         ) -> ResourceClaim:
             if claim.metadata.name == "d":
                 raise Forbidden("PATCH", 403, "Forbidden", "policy")
-            return await reserve(claim, pod, allocation)
+            return await reserve(claim, consumer, allocation)
 
         patch.object(kube, "reserve_claim", reserve_claim).start()
         # the read that the undo begins with; hold whatever it asks first

@@ -26,11 +26,11 @@ from moorage.core.objects.pods import (
     Pod,
     PodExtendedResourceClaimStatus,
 )
-from moorage.core.objects.resource_claims import Allocation, ResourceClaim
+from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound
-from moorage.ports.kube import KubeReader, KubeWriter, PodRef
+from moorage.ports.kube import KubeReader, KubeWriter, pod_ref
 from moorage.ports.leadership import Fence
 from tests.fakes.kube import InMemoryKube
 from tests.rig import ControlPlane
@@ -399,21 +399,22 @@ async def life_of_claims(side: Side) -> None:
     )
     side.put(DEVICES, {"metadata": {"name": "a"}, "spec": {"devices": {"requests": [REQUEST]}}})
     pod, first = side.get(f"{PODS}/held", Pod), side.get(f"{DEVICES}/a", ResourceClaim)
-    ref = PodRef("default", "held", pod.metadata.uid)
+    held_by = Consumer(resource="pods", name="held", uid=pod.metadata.uid)
+    other = Consumer(resource="pods", name="other", uid="uid-other")
     with pytest.raises(Invalid):
-        await side.writes.reserve_claim(first, ref, None)
+        await side.writes.reserve_claim(first, held_by, None)
     protected = await side.writes.protect_claim(first)
     assert await side.writes.protect_claim(protected) == protected, "twice is once"
     with pytest.raises(Conflict):
-        await side.writes.reserve_claim(first, ref, ALLOCATION)
-    held = await side.writes.reserve_claim(protected, ref, ALLOCATION)
+        await side.writes.reserve_claim(first, held_by, ALLOCATION)
+    held = await side.writes.reserve_claim(protected, held_by, ALLOCATION)
     assert await side.reads.resource_claim("default", "a") == held
     assert (held.status.allocation, [one.uid for one in held.status.reserved_for or ()]) == (
         ALLOCATION,
-        [ref.uid],
+        [held_by.uid],
     )
-    second = await side.writes.reserve_claim(held, PodRef("default", "other", "uid-other"), None)
-    await side.writes.release_claim(first, ref)
+    second = await side.writes.reserve_claim(held, other, None)
+    await side.writes.release_claim(first, held_by)
     shared = side.get(f"{DEVICES}/a", ResourceClaim)
     assert [one.name for one in shared.status.reserved_for or ()] == ["other"]
     with pytest.raises(Conflict):
@@ -425,7 +426,7 @@ async def life_of_claims(side: Side) -> None:
         empty, metadata=msgspec.structs.replace(empty.metadata, uid="uid-2")
     )
     for write in (
-        side.writes.release_claim(namesake, ref),
+        side.writes.release_claim(namesake, held_by),
         side.writes.delete_claim(namesake),
         side.writes.protect_claim(namesake),
     ):
@@ -440,7 +441,7 @@ async def life_of_claims(side: Side) -> None:
     created = await side.writes.create_claim(claim_to_create(pod), "held-extended-resources-")
     assert created.metadata.name.startswith("held-extended-resources-")
     mapping = ContainerExtendedResourceRequest("c", "example.com/gpu", "container-0-request-0")
-    await side.writes.pod_claim(ref, created.metadata.name, (mapping,))
+    await side.writes.pod_claim(pod_ref(pod), created.metadata.name, (mapping,))
     told_of = side.get(f"{PODS}/held", Pod).status.extended_resource_claim_status
     assert told_of == PodExtendedResourceClaimStatus((mapping,), created.metadata.name)
 

@@ -197,21 +197,19 @@ class HttpKubeWriter:
         )
 
     async def reserve_claim(
-        self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+        self, claim: ResourceClaim, consumer: Consumer, allocation: Allocation | None
     ) -> ResourceClaim:
-        """Add the pod to those that the claim is reserved for, with the allocation."""
-        status: dict[str, Any] = {
-            "reservedFor": [Consumer(resource="pods", name=pod.name, uid=pod.uid)]
-        }
+        """Add the consumer to those that the claim is reserved for, with the allocation."""
+        status: dict[str, Any] = {"reservedFor": [consumer]}
         if allocation is not None:
             status["allocation"] = allocation
         return await self._patch_claim(
             claim, {"metadata": _seen(claim.metadata), "status": status}, "/status"
         )
 
-    async def release_claim(self, claim: ResourceClaim, pod: PodRef) -> None:
-        """Take the pod out of those that the claim is reserved for."""
-        status = {"reservedFor": [{"$patch": "delete", "uid": pod.uid}]}
+    async def release_claim(self, claim: ResourceClaim, consumer: Consumer) -> None:
+        """Take the consumer out of those that the claim is reserved for."""
+        status = {"reservedFor": [{"$patch": "delete", "uid": consumer.uid}]}
         await self._patch_claim(
             claim, {"metadata": {"uid": claim.metadata.uid}, "status": status}, "/status"
         )

@@ -24,6 +24,7 @@ from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
 from moorage.engine.binding.actors.intree import join
 from moorage.engine.binding.actors.object_waiter import ObjectWaiter
+from moorage.engine.binding.actors.siblings import Siblings
 from moorage.engine.binding.binder import Binder
 from moorage.engine.binding.permit import WaitingPods
 from moorage.engine.binding.sender import BindingSlots
@@ -149,7 +150,8 @@ class EngineParts:
         """What decides, and what is done with decisions."""
         ports, clock = self.ports, self.ports.clock
         waiting_pods, objects = WaitingPods(clock), ObjectWaiter(self.cache)
-        tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods)
+        siblings = Siblings(self.cache, self.pod_groups)
+        tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods, siblings)
         actors = join(registry, factories, tools)
         self.gang_scheduler = GangScheduler(
             self.context,

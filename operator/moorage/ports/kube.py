@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod
-from moorage.core.objects.resource_claims import Allocation, ResourceClaim
+from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -212,13 +212,15 @@ class ClaimWriter(Protocol):
         """Give it the finalizer that an allocated claim must have; the claim as it is then."""
 
     async def reserve_claim(
-        self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+        self, claim: ResourceClaim, consumer: Consumer, allocation: Allocation | None
     ) -> ResourceClaim:
-        """Reserve it for a pod and, unless None, allocate it; the claim as it is then."""
+        """Reserve it for a pod or a PodGroup and, unless None, allocate it; the claim as it is
+        then.
+        """
 
-    async def release_claim(self, claim: ResourceClaim, pod: PodRef) -> None:
-        """Take back that it is reserved for this pod, whatever else changed. Conflict: it is
-        another claim of that name.
+    async def release_claim(self, claim: ResourceClaim, consumer: Consumer) -> None:
+        """Take back that it is reserved for this pod or PodGroup, whatever else changed. Conflict:
+        it is another claim of that name.
         """
 
     async def deallocate_claim(self, claim: ResourceClaim) -> None:

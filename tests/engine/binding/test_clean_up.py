@@ -11,7 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.objects.resource_claims import Allocation, Device, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import (
+    Allocation,
+    Consumer,
+    Device,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.engine.background_tasks import uninterrupted
 from moorage.ports.errors import Forbidden, NotFound
 from moorage.ports.kube import PodRef
@@ -76,13 +82,13 @@ def fail_after_the_first(
     reserve, seen = world.kube.reserve_claim, list[list[str]]()
 
     async def reserve_claim(
-        claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+        claim: ResourceClaim, consumer: Consumer, allocation: Allocation | None
     ) -> ResourceClaim:
         if claim.metadata.name == "d":
             if not seen:
                 seen.append(disturb(world, at, cause))
             raise NO
-        return await reserve(claim, pod, allocation)
+        return await reserve(claim, consumer, allocation)
 
     world.kube.reserve_claim = reserve_claim  # type: ignore[method-assign]
     return seen

@@ -57,6 +57,13 @@ def _names(pod: Pod, uses: Iterable[PodResourceClaim]) -> Iterator[tuple[str, bo
             yield name, True
 
 
+def uses_claim(pod: Pod, name: str) -> bool:
+    """Whether the pod uses the claim of this name, its own or a generated one."""
+    own = (use.resource_claim_name for use in pod.spec.resource_claims or ())
+    generated = (use.resource_claim_name for use in pod.status.resource_claim_statuses or ())
+    return name in (*own, *generated)
+
+
 def pod_group_of(pod: Pod, store: Lister) -> PodGroup | None:
     """The pod's PodGroup (``spec.schedulingGroup``), where it is there."""
     name = _group_name(pod)

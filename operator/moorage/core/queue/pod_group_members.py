@@ -253,6 +253,10 @@ class PodGroupTracker:
             raise KeyError(entry.uid)
         return self._groups[entry.group][entry.scheduler_name]
 
+    def assigned(self, key: GroupKey) -> list[str]:
+        """UIDs of the members of a group that are in flight or placed."""
+        return [uid for part in self._groups.get(key, {}).values() for uid in part.assigned]
+
     def spec(self, group: PodGroupState) -> GroupSpec | None:
         """What it asks for; None when nothing says so, or it is not known yet."""
         if group.key.api in self._unlisted:

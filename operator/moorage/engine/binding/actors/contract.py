@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from moorage.core.framework.status import Status
 from moorage.core.objects.pods import Pod
 from moorage.engine.binding.actors.object_waiter import ObjectWaiter
+from moorage.engine.binding.actors.siblings import Siblings
 from moorage.engine.binding.permit import WaitingPods
 from moorage.ports.clock import Clock
 from moorage.ports.kube import KubeReader, KubeWriter
@@ -18,7 +19,8 @@ from moorage.ports.kube import KubeReader, KubeWriter
 class ActorTools:
     """What actors are made with; each keeps of it what it needs.
 
-    ``objects`` shows what the watches bring, ``waiting_pods`` the pods that are held at permit.
+    ``objects`` shows what the watches bring, ``waiting_pods`` the pods that are held at permit,
+    ``siblings`` the other members of a pod's group.
     """
 
     writes: KubeWriter
@@ -26,6 +28,7 @@ class ActorTools:
     clock: Clock
     objects: ObjectWaiter
     waiting_pods: WaitingPods
+    siblings: Siblings
 
 
 UndoPreBind: TypeAlias = Callable[[], Awaitable[None]]

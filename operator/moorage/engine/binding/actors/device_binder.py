@@ -22,11 +22,13 @@ from moorage.core.devices.extended_resources import TO_BE_CREATED
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import binding_failure, binding_pending, is_reserved
 from moorage.core.objects.meta import key, version
+from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.resource_claims import Allocation, ResourceClaim
+from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, ClaimReservation
 from moorage.engine.background_tasks import uninterrupted
 from moorage.engine.binding.actors.contract import ActorTools, UndoPreBind
+from moorage.engine.binding.actors.shared_claims import SharedClaims
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.kube import pod_ref
 from moorage.ports.retrying import delay, until_answered
@@ -42,21 +44,24 @@ MAX_ATTEMPTS = 5
 class HeldClaim:
     """A claim that is held for a pod, in the newest state that is known.
 
-    ``ours``: its devices go back when the pod is not bound, as they were given to it for this pod,
-    or proved useless.
+    ``consumer``: the pod, or its PodGroup. ``ours``: its devices go back when the pod is not bound,
+    as they were given to it for this pod or its group, or proved useless.
     """
 
     claim: ResourceClaim
+    consumer: Consumer
+    decided: Allocation | None
+    """The devices that the pod was placed by."""
     ours: bool
     created: bool = False
 
 
 class DeviceBinder:
-    """Writes what DynamicResources reserved. Source: kube-scheduler DynamicResources (v1.36), texts
+    """Writes what DynamicResources reserved. Source: kube-scheduler DynamicResources (v1.37), texts
     included.
 
     Not kept of it: there, a claim stays allocated when the pod that it was allocated for is not
-    bound.
+    bound, and reserved for a PodGroup when no member of that is bound.
     """
 
     def __init__(self, tools: ActorTools) -> None:
@@ -64,6 +69,7 @@ class DeviceBinder:
         self._reads = tools.reads
         self._objects = tools.objects
         self._clock = tools.clock
+        self._shared = SharedClaims(tools.objects, tools.siblings)
 
     @property
     def _ledger(self) -> DeviceLedger:
@@ -77,6 +83,7 @@ class DeviceBinder:
         """
         if reserved is None:
             return None
+        self._shared.stays(pod)
         held: list[HeldClaim] = []
         writing = asyncio.ensure_future(self._write(pod, reserved, held))
         try:
@@ -88,11 +95,22 @@ class DeviceBinder:
         return functools.partial(self._undo, pod, held)
 
     async def run_action(self, pod: Pod, action: ClaimRelease) -> None:
-        """Have a claim give its devices back, in the state that was decided by, or delete it."""
-        with contextlib.suppress(NotFound):  # whether it is there the pod's next attempt sees
-            await (self._writes.delete_claim if action.delete else self._writes.deallocate_claim)(
-                action.claim
-            )
+        """Have a claim give its devices back, in the state that was decided by, or delete it, or
+        take a reservation back; nothing if a member of the pod's group needs it now.
+        """
+        claim = action.claim
+        # whether it is there the pod's next attempt sees
+        with contextlib.suppress(NotFound):
+            async with self._shared.turn(claim, pod):
+                if self._shared.is_needed(claim, pod):
+                    return
+                self._shared.note_doubt(claim)
+                if action.consumer is not None:
+                    await self._writes.release_claim(claim, action.consumer)
+                elif action.delete:
+                    await self._writes.delete_claim(claim)
+                else:
+                    await self._writes.deallocate_claim(claim)
 
     # ---- writing ---------------------------------------------------------------------------------
 
@@ -100,40 +118,56 @@ class DeviceBinder:
         """Allocate and reserve the claims one after another; ``held`` has all that something may
         have been written to.
         """
-        for claim, allocation in reserved.claims:
-            one = HeldClaim(claim, allocation is not None)
+        for claim, allocation, consumer in reserved.claims:
+            decided = allocation or claim.status.allocation
+            one = HeldClaim(claim, consumer, decided, allocation is not None)
             if claim.metadata.name == TO_BE_CREATED:
                 name = f"{pod.metadata.name}-extended-resources-"
-                one = HeldClaim(await self._writes.create_claim(claim, name), True, True)
+                created = await self._writes.create_claim(claim, name)
+                one = dataclasses.replace(one, claim=created, ours=True, created=True)
             held.append(one)
             now = timestamp(self._clock.now())
             made = made_at(allocation, now) if allocation is not None else None
-            await self._reserve(one, pod, made)
+            async with self._shared.turn(claim, pod):
+                await self._reserve(one, pod, made)
             if one.created:
                 name = one.claim.metadata.name
                 await self._writes.pod_claim(pod_ref(pod), name, reserved.mappings)
 
     async def _reserve(self, one: HeldClaim, pod: Pod, allocation: Allocation | None) -> None:
         """Reserve a claim, allocated if need be; again in its newest state where others changed it,
-        or no answer came.
+        or no answer came. What a member of its group has written a pod need not write.
         """
+        grouped = group_of(pod) is not None
+        known = self._shared.newest(one.claim) if grouped else one.claim
         for attempt in range(MAX_ATTEMPTS):
-            if attempt:
-                one.claim = await self._newest(one.claim)
-            if is_reserved(one.claim, pod):
-                break
-            _check(one.claim, allocation)
+            one.claim = known or await self._newest(one.claim)
+            known = None
             try:
-                if allocation is not None:
-                    one.claim = await self._writes.protect_claim(one.claim)
-                one.claim = await self._writes.reserve_claim(one.claim, pod_ref(pod), allocation)
+                await self._reserve_as_is(one, allocation, grouped)
                 break
             except (Conflict, Retryable) as error:
                 if attempt == MAX_ATTEMPTS - 1:
                     raise
                 await self._clock.sleep(delay(attempt + 1, error))
+        if grouped:
+            self._shared.note_written(one.claim)
         if allocation is not None:
             self._ledger.confirm(one.claim)
+
+    async def _reserve_as_is(
+        self, one: HeldClaim, allocation: Allocation | None, grouped: bool
+    ) -> None:
+        """Write what the claim lacks in the state that is known."""
+        # others may have given a claim of the group its devices, or other ones
+        as_decided = _has_devices(one.claim, one.decided) if grouped else None
+        if is_reserved(one.claim, one.consumer.uid) and as_decided is not False:
+            return
+        _check(one.claim, allocation, as_decided)
+        missing = None if as_decided else allocation
+        if missing is not None:
+            one.claim = await self._writes.protect_claim(one.claim)
+        one.claim = await self._writes.reserve_claim(one.claim, one.consumer, missing)
 
     async def _newest(self, claim: ResourceClaim) -> ResourceClaim:
         """The claim as it is now. Raises EdgeError when that is gone."""
@@ -205,6 +239,7 @@ class DeviceBinder:
         for one in reversed(held):
             try:
                 if not await until_answered(read_node, self._clock):
+                    self._shared.leaves(pod)
                     await until_answered(functools.partial(self._release, one, pod), self._clock)
             except EdgeError as error:
                 log.warning(
@@ -215,32 +250,53 @@ class DeviceBinder:
 
     async def _release(self, one: HeldClaim, pod: Pod) -> None:
         """Reserved for the pod no more; without devices, if nobody else uses it and they were given
-        to it for this pod.
+        to it for this pod. What a member of its group needs stays, and stays the group's.
         """
-        claim = one.claim
-        newest = await self._reads.resource_claim(claim.metadata.namespace, claim.metadata.name)
-        if newest is not None and newest.metadata.uid == claim.metadata.uid:
-            if one.created:
-                await self._writes.delete_claim(newest)
-            elif is_reserved(newest, pod):
-                if one.ours and len(newest.status.reserved_for or ()) == 1:
-                    await self._writes.deallocate_claim(newest)
-                else:
-                    await self._writes.release_claim(newest, pod_ref(pod))
-        self._ledger.release(claim)
+        claim, uid = one.claim, one.consumer.uid
+        async with self._shared.turn(claim, pod):
+            needed = self._shared.is_needed(claim, pod)
+            if needed and uid != pod.metadata.uid:
+                return
+            newest = await self._reads.resource_claim(claim.metadata.namespace, claim.metadata.name)
+            if newest is not None and newest.metadata.uid == claim.metadata.uid:
+                if one.created:
+                    await self._writes.delete_claim(newest)
+                elif is_reserved(newest, uid):
+                    self._shared.note_doubt(newest)
+                    if one.ours and not needed and len(newest.status.reserved_for or ()) == 1:
+                        await self._writes.deallocate_claim(newest)
+                    else:
+                        await self._writes.release_claim(newest, one.consumer)
+            if not needed:
+                self._ledger.release(claim)
 
 
-def _check(claim: ResourceClaim, allocation: Allocation | None) -> None:
-    """Raises EdgeError when the claim is not what was decided by any more."""
-    happened = ""
+def _check(claim: ResourceClaim, allocation: Allocation | None, as_decided: bool | None) -> None:
+    """Raises EdgeError when the claim is not what was decided by any more. ``as_decided``: whether
+    it has the devices that were decided, None where that does not count.
+    """
+    happened, has = "", claim.status.allocation
     if claim.metadata.deletion_timestamp is not None:
         happened = "deleted"
-    elif allocation is not None and claim.status.allocation is not None:
+    elif has is not None and (as_decided is False or (allocation is not None and not as_decided)):
         happened = "allocated elsewhere"
-    elif allocation is None and claim.status.allocation is None:
+    elif has is None and allocation is None:
         happened = "deallocated elsewhere"
     if happened:
         raise EdgeError(f"claim {key(claim)} got {happened} in the meantime")
+
+
+def _has_devices(claim: ResourceClaim, decided: Allocation | None) -> bool:
+    """Whether a claim has these devices, and no others. How amounts of them are written may
+    differ.
+    """
+    has = claim.status.allocation
+    return has is not None and decided is not None and _devices(has) == _devices(decided)
+
+
+def _devices(allocation: Allocation) -> set[tuple[str | None, ...]]:
+    results = allocation.devices.results or ()
+    return {(one.request, one.driver, one.pool, one.device, one.share_id) for one in results}
 
 
 def _usable(one: HeldClaim, seen: ResourceClaim | None) -> bool:
