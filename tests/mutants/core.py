@@ -7,6 +7,7 @@ from typing import Final
 from tests.mutants.mutant import Mutant
 
 _TESTS: Final = "tests/core"
+_GROUP_CLAIMS: Final = f"{_TESTS}/plugins/dynamic_resources/test_group_claims.py"
 
 MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
@@ -213,10 +214,52 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="claims: every claim of a member is its group's",
+        file="core/devices/pod_claims.py",
+        old="if _entry(use) in shared)",
+        new="if shared)",
+        tests=(f"{_TESTS}/devices/test_pod_claims.py::test_the_group_has_what_both_say",),
+    ),
+    Mutant(
+        name="claims: the first member that leaves takes what all share",
+        file="core/devices/ledger.py",
+        old="if holder is None or not decision.holders:",
+        new="if True:",
+        tests=(f"{_GROUP_CLAIMS}::test_the_last_member_that_leaves_gives_it_back",),
+    ),
+    Mutant(
+        name="releases: devices that are being written are given back",
+        file="core/plugins/dynamic_resources/plugin.py",
+        old="and (not wanted.ledger.is_assumed(claim))",
+        new="",
+        tests=(f"{_GROUP_CLAIMS}::test_a_claim_that_is_being_written_is_not_taken_away",),
+    ),
+    Mutant(
+        name="releases: the group's are given back while members run",
+        file="core/plugins/dynamic_resources/releases.py",
+        old="and (not attempt.scheduled)",
+        new="",
+        tests=(
+            f"{_GROUP_CLAIMS}::test_nothing_of_the_groups_is_given_back_while_a_member_has_a_node",
+        ),
+    ),
+    Mutant(
+        name="group post filters: what was said first stays",
+        file="core/cycle/group_post_filter.py",
+        old="said = [words]\n",
+        new="said += [words]\n",
+        tests=(
+            (
+                f"{_TESTS}/cycle/test_group_post_filter.py"
+                "::test_who_knows_better_replaces_what_was_said"
+            ),
+        ),
+    ),
+    Mutant(
         name="claims: reserved for another too, and let go",
         file="core/devices/pod_claims.py",
-        old="return all(consumer.uid == uid",
-        new="return not claim.status.reserved_for or any(consumer.uid == uid",
+        old="return all((consumer.uid == uid",
+        new="return not claim.status.reserved_for or any((consumer.uid == uid",
         tests=(
             (
                 f"{_TESTS}/plugins/dynamic_resources/test_plugin.py"

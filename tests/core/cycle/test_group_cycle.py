@@ -25,6 +25,7 @@ from moorage.core.cycle.group_cycle import (
 )
 from moorage.core.cycle.group_outcome import group_outcome
 from moorage.core.cycle.group_placements import Placement
+from moorage.core.cycle.group_post_filter import GroupRoom
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.interfaces import ReserveResult
 from moorage.core.framework.registry import build_registry
@@ -189,9 +190,10 @@ def test_what_is_said_of_each_member() -> None:
     attempt = GroupAttempt(TRIO, [make_pod(name) for name in "abcd"])
     place = scripted({"a": "", "b": "Size", "c": "Size", "d": ""}, [])
     result = finished(schedule_group(attempt, place, CycleContext(Cache())))
-    outcome = group_outcome(attempt, result, REVISION, None)
-    why = "minCount (3) cannot be satisfied: 1 scheduled, 1 remaining"
     done = "deallocation and deletion of ResourceClaims completed"
+    room = GroupRoom(done, actions={"uid-a": {"Test": "give back"}})
+    outcome = group_outcome(attempt, result, REVISION, room)
+    why = "minCount (3) cannot be satisfied: 1 scheduled, 1 remaining"
     assert outcome.status.message == f"{why}, {done}"
     said = [one.message for one in outcome.members.values() if isinstance(one, Diagnosis)]
     assert said == [
