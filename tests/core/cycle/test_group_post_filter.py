@@ -25,6 +25,7 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
+from moorage.core.recording.forks import fork
 from moorage.core.structures.budget import OutOfTime
 from tests.builders import make_node, make_pod
 from tests.core.cycle.test_group_cycle import REVISION, TRIO, context, finished
@@ -170,3 +171,18 @@ def test_the_engine_is_told_what_to_do_for_each() -> None:
         if isinstance(one, Diagnosis)
     }
     assert found == {**LOOKED_AT, "uid-c": {}}
+
+
+def test_where_others_are_displaced_nothing_else_is_done() -> None:
+    """The group fits then with its claims as they are."""
+    cluster = context([make_node("n0")], [make_pod("low", cpu="4", node="n0", priority=-1)])
+    members = [make_pod(name, cpu="1") for name in "abc"]
+    decisions = [Diagnosis.error(pod, REVISION, "") for pod in members]
+    result = GroupResult(Status(Code.UNSCHEDULABLE, ("no",)), decisions)
+    revision = with_giver(said(Code.UNSCHEDULABLE, "x"), "Giver", "DefaultPreemption")
+    plugins = GroupPostFilters(
+        revision, cluster, lambda pod: None, lambda without: fork(cluster, without)
+    )
+    room = finished(plugins.run(GroupAttempt(TRIO, members), result))
+    assert room.message.endswith("found a placement for podgroup, preempting 1 victims")
+    assert room.actions == {}

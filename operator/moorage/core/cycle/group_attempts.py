@@ -19,13 +19,12 @@ from moorage.core.cycle.group_cycle import (
     schedule_group,
 )
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
-from moorage.core.cycle.group_preemption import Fork, make_room
+from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
+from moorage.core.cycle.group_preemption import Fork
 from moorage.core.cycle.group_validation import validate
-from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.pods import Pod, priority
-from moorage.core.plugins.default_preemption import plugin as default_preemption
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
 
@@ -49,12 +48,13 @@ class GroupScheduling:
         broken: Callable[[], str] = lambda: "",
     ) -> Steps[GroupOutcome]:
         """The outcome of an attempt; ``place`` and ``broken`` as in ``schedule_group``."""
-        common, room = validate(attempt), None
+        common, room = validate(attempt), NO_ROOM
         if common.code is not Code.SUCCESS:
-            return group_outcome(attempt, GroupResult(common), revision, None)
+            return group_outcome(attempt, GroupResult(common), revision)
         result = yield from schedule_group(attempt, place, self._context, broken)
-        if result.status.code is Code.UNSCHEDULABLE and _preempts(revision):
-            room = yield from make_room(attempt, revision, self._context, self._copy)
+        if result.status.code is Code.UNSCHEDULABLE:
+            plugins = GroupPostFilters(revision, self._context, self._copy)
+            room = yield from plugins.run(attempt, result)
         return group_outcome(attempt, result, revision, room)
 
     @property
@@ -86,7 +86,3 @@ def _order(entry: QueuedPodInfo) -> tuple[int, int, float, str]:
     """Lower for the member that is tried first."""
     pod = entry.pod
     return -priority(pod), -entry.attempts, entry.timestamp, pod.metadata.name
-
-
-def _preempts(revision: Revision) -> bool:
-    return default_preemption.NAME in revision.points[ExtensionPoint.POST_FILTER]

@@ -61,7 +61,8 @@ class GroupPostFilters:
 
     def run(self, attempt: GroupAttempt, result: GroupResult) -> Steps[GroupRoom]:
         """What plugins say of a group that does not fit, of which all was taken back. The word of
-        one that knows better replaces that of those before it.
+        one that knows better replaces that of those before it. Where others are displaced nothing
+        else is done: the group fits with its claims as they are.
         """
         said, actions = list[str](), dict[str, dict[str, Any]]()
         preemption: GroupPreemption | None = None
@@ -74,6 +75,8 @@ class GroupPostFilters:
             elif name == DEFAULT_PREEMPTION:
                 place = attempt, self.revision, self.context, self.fork
                 preemption = yield from make_room(*place)
+                if preemption.status.code is Code.SUCCESS:
+                    actions.clear()
                 status, words = preemption.status, PREFIX + preemption.status.message
             else:
                 continue
