@@ -214,13 +214,11 @@ class ClaimWriter(Protocol):
     async def reserve_claim(
         self, claim: ResourceClaim, consumer: Consumer, allocation: Allocation | None
     ) -> ResourceClaim:
-        """Reserve it for a pod or a PodGroup and, unless None, allocate it; the claim as it is
-        then.
-        """
+        """Reserve it and, unless None, allocate it; the claim as it is then."""
 
     async def release_claim(self, claim: ResourceClaim, consumer: Consumer) -> None:
-        """Take back that it is reserved for this pod or PodGroup, whatever else changed. Conflict:
-        it is another claim of that name.
+        """Take back that it is reserved for this one, whatever else changed. Conflict: it is
+        another claim of that name.
         """
 
     async def deallocate_claim(self, claim: ResourceClaim) -> None:
