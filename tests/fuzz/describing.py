@@ -32,6 +32,7 @@ from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
+from moorage.core.devices.claim_decisions import ClaimDecision
 from moorage.core.devices.device_cel import DeviceFacts
 from moorage.core.devices.device_supply import PausedAllocations
 from moorage.core.devices.ledger import DeviceLedger
@@ -432,11 +433,16 @@ def _(to: Description, label: _LabelIndex) -> Any:
     }
 
 
+@means(ClaimDecision, "claim", "group", "written", "holders")
+def _(to: Description, decision: ClaimDecision) -> Any:
+    # who needs it only the one who decided knows
+    return to.of(decision.claim), decision.group, decision.written
+
+
 _LEDGER = (
     "_classes",
     "_uses",
-    "_assumed",
-    "_written",
+    "_decided",
     "_for_pods",
     "_pools",
     "_of_node",

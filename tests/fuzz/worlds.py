@@ -357,11 +357,12 @@ class World:
         for make, index in live.store._indexes.items():
             other = fresh.store.index(make)
             if isinstance(index, DeviceLedger) and isinstance(other, DeviceLedger):
-                for claim in (decision.claim for decision in index._decided.values()):
+                for decision in index._decided.values():
+                    claim = decision.claim
                     assert (type(claim), claim.metadata.namespace, claim.metadata.name) in names, (
                         f"{claim} is assumed for nobody"
                     )
-                    other.assume(claim)
+                    other.assume(claim, decision.group)
             if isinstance(index, VolumeOffers) and isinstance(other, VolumeOffers):
                 assumed: list[HasMetadata] = [
                     *index._assumed_volumes.values(),
