@@ -83,7 +83,7 @@ def steps(
     cluster = tried or context([make_node("n0"), make_node("n1")])
     decisions = [Diagnosis.error(pod, revision, "") for pod in members[:reached]]
     result = GroupResult(Status(Code.UNSCHEDULABLE, ("no",)), decisions)
-    plugins = GroupPostFilters(revision, cluster, lambda pod: None, never)
+    plugins = GroupPostFilters(revision, cluster, never)
     return plugins.run(GroupAttempt(TRIO, members), result)
 
 
@@ -180,9 +180,7 @@ def test_where_others_are_displaced_nothing_else_is_done() -> None:
     decisions = [Diagnosis.error(pod, REVISION, "") for pod in members]
     result = GroupResult(Status(Code.UNSCHEDULABLE, ("no",)), decisions)
     revision = with_giver(said(Code.UNSCHEDULABLE, "x"), "Giver", "DefaultPreemption")
-    plugins = GroupPostFilters(
-        revision, cluster, lambda pod: None, lambda without: fork(cluster, without)
-    )
+    plugins = GroupPostFilters(revision, cluster, lambda without: fork(cluster, without))
     room = finished(plugins.run(GroupAttempt(TRIO, members), result))
     assert room.message.endswith("found a placement for podgroup, preempting 1 victims")
     assert room.actions == {}

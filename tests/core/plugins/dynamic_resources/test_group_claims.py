@@ -235,7 +235,7 @@ def given_back(
     """What DynamicResources says of a group that does not fit, and what it wants to be done."""
     attempt, result = scheduled(context, members, spec, **others)
     assert result.status.code is Code.UNSCHEDULABLE
-    plugins = GroupPostFilters(REVISION, context, lambda pod: None, lambda without: fork(context))
+    plugins = GroupPostFilters(REVISION, context, lambda without: fork(context))
     return finished(plugins.run(attempt, result))
 
 
