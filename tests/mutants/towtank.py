@@ -855,13 +855,31 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(_RECORDED,),
     ),
     Mutant(
-        name="workloads: what a job does changes",
-        file="towtank/strategies/workload.py",
-        old=(
-            "if all((new['spec'].get(key) == old['spec'].get(key) for key in "
-            "{*new['spec'], *old['spec']} - self.free)):"
-        ),
+        name="pod groups: nothing holds one that pods use",
+        file="towtank/strategies/pod_group.py",
+        old="if FINALIZER not in finalizers:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="pod groups: a gang becomes a basic group",
+        file="towtank/strategies/pod_group.py",
+        old="elif before.get('gang') is not None and now.get('gang') is None:",
+        new="elif False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="schemas: objects in objects need no kind",
+        file="towtank/schemas/schema_parser.py",
+        old="if not node.embedded:",
         new="if True:",
+        tests=(f"{_TESTS}/schemas/test_recorded.py", f"{_TESTS}/schemas/test_properties.py"),
+    ),
+    Mutant(
+        name="workloads: a job's completions change",
+        file="towtank/strategies/workload.py",
+        old="if new['spec']['completionMode'] != 'Indexed':",
+        new="if False:",
         tests=(_RECORDED,),
     ),
     Mutant(
