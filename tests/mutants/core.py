@@ -1364,7 +1364,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="group preemption: who could come back is a victim",
         file="core/cycle/group_preemption.py",
-        old="if not fits:\n                self._remove(unit)",
+        old="if not (yield from self._all_pass()):\n                self._remove(unit)",
         new="if True:\n                self._remove(unit)",
         tests=(f"{_TESTS}/cycle/test_group_preemption.py::test_victims_suffice_and_are_needed",),
     ),

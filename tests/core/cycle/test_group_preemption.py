@@ -35,6 +35,7 @@ from moorage.core.objects.workloads import (
     PodDisruptionBudgetStatus,
 )
 from moorage.core.recording.forks import fork
+from moorage.core.structures.budget import OutOfTime, TimeBudget
 from tests.builders import make_node, make_pod
 from tests.core.cycle.test_group_cycle import REVISION, TRIO, finished
 from tests.core.cycle.test_group_cycle import context as cluster_of
@@ -197,6 +198,40 @@ def labelled(pod: Pod, **labels: str) -> Pod:
     """The pod has these labels."""
     metadata = msgspec.structs.replace(pod.metadata, labels=labels)
     return msgspec.structs.replace(pod, metadata=metadata)
+
+
+class Impatient(TimeBudget):
+    """Its time is out every second time that it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    def check(self) -> None:
+        """Raises OutOfTime, or not."""
+        self.asked += 1
+        if self.asked % 2:
+            raise OutOfTime
+
+
+@pytest.mark.parametrize("topology", ["", "zone"])
+def test_what_is_found_out_in_slices_is_the_same(topology: str) -> None:
+    """Wherever time runs out, it goes on from there."""
+    nodes = [
+        make_node(f"{zone}{i}", cpu="3", labels={"zone": zone}) for zone in "ab" for i in range(2)
+    ]
+    there = [
+        make_pod(f"p{i}", cpu="2", node=node.metadata.name, priority=i)
+        for i, node in enumerate(nodes)
+    ]
+    group = dataclasses.replace(URGENT, min_count=2, topology_key=topology)
+    members = waiting("1500m")
+    found = room(context(nodes, there), members, group)
+    budget = Impatient()
+    slow = CycleContext(context(nodes, there).cache, 7, budget=budget)
+    assert found.victims
+    assert room(slow, members, group) == found
+    assert budget.asked > len(nodes)
 
 
 def started(pod: Pod, time: str) -> Pod:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -43,6 +44,15 @@ Steps: TypeAlias = Generator[bool, bool | None, T]
 had a turn since.
 """
 UNSCHEDULABLE_GROUP = "pod group is unschedulable"
+
+
+def patiently(ask: Callable[[], T]) -> Steps[T]:
+    """The answer; where time runs out it is asked again later."""
+    while True:
+        try:
+            return ask()
+        except OutOfTime:
+            yield False
 
 
 class PlaceMember(Protocol):
@@ -109,8 +119,8 @@ def place_member(
     return decision
 
 
-def decide_on_node(chosen: ScheduleResult, context: CycleContext) -> Decision:
-    """Whether a pod still goes where it was to go."""
+def place_on_node(chosen: ScheduleResult, context: CycleContext) -> Decision:
+    """Assume a pod where it was to go, if it still fits there."""
     nodes = context.snapshot.nodes
     row = nodes.row_of.get(chosen.node)
     if row is None:
@@ -118,7 +128,7 @@ def decide_on_node(chosen: ScheduleResult, context: CycleContext) -> Decision:
         return Diagnosis.error(chosen.pod, chosen.revision, text)
     only = np.zeros(nodes.live.size, bool)
     only[row] = True
-    return decide_member(chosen.pod, chosen.revision, context, Placement(chosen.node, only))
+    return place_member(chosen.pod, chosen.revision, context, Placement(chosen.node, only))
 
 
 def schedule_group(
@@ -163,8 +173,6 @@ class _GroupCycle:
     """By UID, what was known of members that were nominated when it began."""
     standing: _Tried | None = None
     """Whose members are assumed now."""
-    paused: bool = False
-    """Whether others have had a turn since the nodes were looked at."""
 
     def steps(self) -> Steps[GroupResult]:
         nominations = self.context.cache.nominations
@@ -226,7 +234,7 @@ class _GroupCycle:
             tried.status = self._feasible(tried)
             if tried.status.code is Code.UNSCHEDULABLE:
                 break
-            self.paused |= bool((yield True))
+            yield True
         if tried.status.code is Code.PENDING:
             tried.status = Status(Code.UNSCHEDULABLE, tried.status.reasons)
         return tried
@@ -236,16 +244,10 @@ class _GroupCycle:
         nominations, uid = self.context.cache.nominations, pod.metadata.uid
         if uid in self.nominated:
             nominations.restore(self.nominated[uid])
-        while True:
-            try:
-                decision = self.place(pod, placement)
-            except OutOfTime:
-                yield False
-                self.paused = True
-                continue
-            if isinstance(decision, Diagnosis):
-                nominations.remove(uid)
-            return decision
+        decision = yield from patiently(lambda: self.place(pod, placement))
+        if isinstance(decision, Diagnosis):
+            nominations.remove(uid)
+        return decision
 
     def _feasible(self, tried: _Tried) -> Status:
         """Whether enough are placed (SUCCESS), may still be (PENDING) or cannot be any more."""
@@ -290,14 +292,13 @@ class _GroupCycle:
         for decision in tried.decisions:
             again = decision
             if isinstance(decision, ScheduleResult):
-                again = decide_on_node(decision, self.context)
-                if isinstance(again, ScheduleResult):
-                    again = cycle.assume_and_reserve(again, self.context)
+                place = functools.partial(place_on_node, decision, self.context)
+                again = yield from patiently(place)
                 if isinstance(again, Diagnosis):
                     return again.message
             self.standing.decisions.append(again)
             tried.generations.append(self._generation(again))
-            self.paused |= bool((yield True))
+            yield True
         tried.decisions, self.standing = self.standing.decisions, tried
         return ""
 
@@ -311,22 +312,19 @@ class _GroupCycle:
 
     def _recheck(self, tried: _Tried) -> Steps[str]:
         """Why what was placed does not hold any more, as others had their turn; "" if it does."""
-        while self.paused:
-            self.paused = False
-            if why := self.broken():
+        return (yield from patiently(lambda: self._check(tried)))
+
+    def _check(self, tried: _Tried) -> str:
+        """Goes on where it was broken off."""
+        if why := self.broken():
+            return why
+        for i, decision in enumerate(tried.decisions):
+            now = self._generation(decision)
+            if isinstance(decision, Diagnosis) or now == tried.generations[i]:
+                continue
+            if why := cycle.recheck_node(decision, self.context):
                 return why
-            for i, decision in enumerate(tried.decisions):
-                now = self._generation(decision)
-                if isinstance(decision, Diagnosis) or now == tried.generations[i]:
-                    continue
-                try:
-                    if why := cycle.recheck_node(decision, self.context):
-                        return why
-                except OutOfTime:
-                    yield False
-                    self.paused = True
-                    break
-                tried.generations[i] = now
+            tried.generations[i] = now
         return ""
 
     def _overtaken(self, why: str) -> str:

@@ -8,12 +8,13 @@ for neither of them at postFilter gets neither here. Source: kube-scheduler (v1.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any, Final
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, Steps
+from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, Steps, patiently
 from moorage.core.cycle.group_preemption import (
     PREFIX,
     Fork,
@@ -33,7 +34,6 @@ from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.default_preemption.plugin import NAME as DEFAULT_PREEMPTION
-from moorage.core.structures.budget import OutOfTime
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,21 +92,20 @@ class GroupPostFilters:
         """One member after another, as far as the attempt came; then the plugin's answer."""
         looked_at = []
         for pod, _ in zip(attempt.members, result.decisions, strict=False):
-            looked_at.append((pod, (yield from self._look(plugin, pod, attempt.group))))
+            look = functools.partial(self._look, plugin, pod, attempt.group)
+            looked_at.append((pod, (yield from patiently(look))))
             yield True
         group, scheduled = attempt.group, len(attempt.scheduled)
         whole = FailedGroupAttempt(group, looked_at, scheduled, self.context.snapshot)
         return plugin.pod_group_post_filter(whole)
 
-    def _look(self, plugin: PodGroupPostFilterPlugin, pod: Pod, group: GroupSpec) -> Steps[Any]:
-        """What a plugin finds out about a member; None of one that can't be judged."""
-        while True:
-            try:
-                evaluation = cycle.run_filters(pod, self.revision, self.context)
-                if isinstance(evaluation, Diagnosis):
-                    return None
-                refused = node_codes(evaluation, self.context.snapshot)
-                failed = make_attempt(self.context, evaluation, refused)
-                return plugin.look_at_member(pod, group, failed)
-            except OutOfTime:
-                yield False
+    def _look(self, plugin: PodGroupPostFilterPlugin, pod: Pod, group: GroupSpec) -> Any:
+        """What a plugin finds out about a member; None of one that can't be judged. Raises
+        OutOfTime.
+        """
+        evaluation = cycle.run_filters(pod, self.revision, self.context)
+        if isinstance(evaluation, Diagnosis):
+            return None
+        refused = node_codes(evaluation, self.context.snapshot)
+        failed = make_attempt(self.context, evaluation, refused)
+        return plugin.look_at_member(pod, group, failed)

@@ -12,6 +12,7 @@ comes of it are nominations and victims. Source: KEP-5710; kube-scheduler's pod 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -21,6 +22,7 @@ from moorage.core.cycle.group_cycle import (
     GroupAttempt,
     GroupResult,
     Steps,
+    patiently,
     place_member,
     schedule_group,
 )
@@ -144,17 +146,19 @@ class _Reprieve:
         for unit in units:
             self._forget_members()
             self._put_back(unit)
-            fits = True
-            for placement in self.result.placed:
-                fits = fits and self._passes(placement)
-                if not fits:
-                    break
-                self._assume(placement)
-                yield True
-            if not fits:
+            if not (yield from self._all_pass()):
                 self._remove(unit)
                 found.append(unit)
         return found
+
+    def _all_pass(self) -> Steps[bool]:
+        """Whether the members pass where they are, each with those before it there."""
+        for placement in self.result.placed:
+            if not (yield from patiently(functools.partial(self._passes, placement))):
+                return False
+            self._assume(placement)
+            yield True
+        return True
 
     def _forget_members(self) -> None:
         for placement in reversed(self.result.placed):
@@ -170,6 +174,7 @@ class _Reprieve:
             self.context.cache.remove(record.pod.metadata.uid)
 
     def _passes(self, placement: ScheduleResult) -> bool:
+        """Raises OutOfTime."""
         evaluation = cycle.run_filters(placement.pod, self.revision, self.context)
         if isinstance(evaluation, Diagnosis) or not evaluation.fits:
             return False

@@ -135,7 +135,7 @@ class GangAttempts:
             raise OutOfTime
         attempt.placing = None
         share = (self._clock.boottime() - attempt.started) / len(done.members)
-        if done.victims:
+        if done.victims and self._revision_for(attempt.entry.scheduler_name) is not None:
             self._outcomes.make_room_for_group(done, share)
             return
         self.decided.extend((member, outcome, share) for member, outcome in done.members)
