@@ -302,7 +302,7 @@ def _score(plugin: str, pod: Pod, node: Node, cluster: Cluster, profile: Profile
         case "DynamicResources":
             return 0
         case "VolumeBinding" if not pod.spec.volumes:
-            return None
+            return 0
     raise NotImplementedError(plugin)
 
 
