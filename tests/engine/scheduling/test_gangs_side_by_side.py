@@ -209,7 +209,7 @@ def test_who_was_begun_first_goes_first() -> None:
     bench = a_slow_bench("a", "b", nodes=3)
     come(bench, "a", 10)
     half_placed(bench, "a")
-    come(bench, "b", 9, least=2)
+    come(bench, "b", 30, least=2)  # many, so that it is under way for longer
     later(bench)
     assert bound(bench) == {"a": 10, "b": 2}
 
