@@ -82,7 +82,7 @@ SUITES: Final = (
     Suite("types", 60, commands=(("mypy",),), measures=False),
     Suite("unit", 300, tests=UNIT, measures=False),
     Suite("engine", 180, tests=ENGINE),
-    Suite("core", 120, tests=CORE, measures=False),
+    Suite("core", 180, tests=CORE, measures=False),
     Suite("vectors", 120, tests=("tests/vectors",), measures=False),
     Suite("fuzz", 90, tests=FUZZ, measures=False),
     Suite("towtank", 120, tests=TOWTANK, measures=False),
