@@ -8,7 +8,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Collection, Generator, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -35,11 +35,11 @@ from moorage.core.objects.resource_claims import ResourceClaim, ResourceClaimSta
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimReservation
 from moorage.core.pods.requests import pod_requests
 from moorage.core.recording.forks import fork
+from moorage.core.simulation.simulated_groups import finished
 from tests.vectors.files import Case
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import cluster
 
-T = TypeVar("T")
 WAITS = "waiting for minCount pods from a gang to appear in scheduling queue"
 
 
@@ -58,17 +58,6 @@ class TieBreak:
         ranks = dict(self.ranks)
         names = np.array(snapshot.nodes.names, object)[rows]
         return np.array([99 - ranks.get(name, 99) for name in names], np.int64)
-
-
-def finished(steps: Generator[bool, bool | None, T]) -> T:
-    """What comes of a generator that nobody interrupts."""
-    try:
-        next(steps)
-        while True:
-            steps.send(False)
-    except StopIteration as end:
-        result: T = end.value
-        return result
 
 
 def pod_groups(case: Case) -> dict[str, Any]:

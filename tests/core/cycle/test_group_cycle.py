@@ -5,8 +5,8 @@ as before; topology; what others do meanwhile; what is said of each.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -37,6 +37,7 @@ from moorage.core.objects.pod_groups import API, GroupKey
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
+from moorage.core.simulation.simulated_groups import finished
 from moorage.core.structures.budget import OutOfTime
 from tests.builders import make_node, make_pod
 from tests.core import companion_strategies as companions
@@ -45,18 +46,6 @@ REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
 KEY = GroupKey(API, "default", "g")
 TRIO = GroupSpec(KEY, 3, 0)
 ZONE = "topology.kubernetes.io/zone"
-
-T = TypeVar("T")
-
-
-def finished(steps: Generator[bool, bool | None, T]) -> T:
-    """What comes of it when nobody else has a turn."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
 
 
 def context(nodes: Sequence[Node], there: Sequence[Pod] = ()) -> CycleContext:

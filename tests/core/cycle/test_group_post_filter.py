@@ -26,9 +26,10 @@ from moorage.core.framework.status import Code, Status
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.forks import fork
+from moorage.core.simulation.simulated_groups import finished
 from moorage.core.structures.budget import OutOfTime
 from tests.builders import make_node, make_pod
-from tests.core.cycle.test_group_cycle import REVISION, TRIO, context, finished
+from tests.core.cycle.test_group_cycle import REVISION, TRIO, context
 
 NO_VICTIMS = "pod group preemption: No preemption victims found for incoming preemptor"
 NEVER = "pod group preemption: not eligible due to preemptionPolicy=Never."

@@ -35,9 +35,10 @@ from moorage.core.objects.workloads import (
     PodDisruptionBudgetStatus,
 )
 from moorage.core.recording.forks import fork
+from moorage.core.simulation.simulated_groups import finished
 from moorage.core.structures.budget import OutOfTime, TimeBudget
 from tests.builders import make_node, make_pod
-from tests.core.cycle.test_group_cycle import REVISION, TRIO, finished
+from tests.core.cycle.test_group_cycle import REVISION, TRIO
 from tests.core.cycle.test_group_cycle import context as cluster_of
 
 URGENT = dataclasses.replace(TRIO, priority=100)

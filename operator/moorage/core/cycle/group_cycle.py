@@ -63,8 +63,8 @@ class PlaceMember(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupAttempt:
-    """What is to be placed: the group, its members in the order in which they are tried, and and
-    those that have a node.
+    """What is to be placed: the group, its members in the order in which they are tried, and those
+    that have a node.
     """
 
     group: GroupSpec

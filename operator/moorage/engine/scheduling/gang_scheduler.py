@@ -11,12 +11,12 @@ import functools
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.cycle.gang_cycle import Gang, place_gang
 from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
 from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import REJECTED, SUCCESS, Code, Status, error_status
+from moorage.core.framework.status import SUCCESS, Code
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
@@ -131,7 +131,6 @@ class GangScheduler:
             gang, pods, place_one, self._context, lambda: _gone(members) or broken()
         )
         self._record_attempt(group, outcomes, holds)
-        self._report_rejected(group, gang, outcomes)
         return GroupDone(list(zip(members, outcomes, strict=True)))
 
     def member_bound(self, entry: QueuedPodInfo) -> None:
@@ -215,21 +214,6 @@ class GangScheduler:
             self._unplaced.pop(group, None)
             self._overdue.pop(group, None)
 
-    def _report_rejected(
-        self, group: PodGroupState, gang: Gang, outcomes: Sequence[Decision]
-    ) -> None:
-        """What the condition of a PodGroup says where nobody was placed."""
-        spec = self._groups.spec(group)
-        if spec is None or any(isinstance(outcome, ScheduleResult) for outcome in outcomes):
-            return
-        fault = next((one for one in outcomes if _is_fault(one)), None)
-        if isinstance(fault, Diagnosis):
-            self._group_conditions.report(spec, error_status(fault.message))
-            return
-        count = f"{group.bound} scheduled, {len(outcomes)} remaining"
-        text = f"minCount ({gang.min_member}) cannot be satisfied: {count}"
-        self._group_conditions.report(spec, Status(Code.UNSCHEDULABLE, (text,)))
-
     def _report_gated(self, now: float) -> None:
         reported = self._last_report = {
             group: at
@@ -302,10 +286,6 @@ class GangScheduler:
             api, namespace, name = spec.key
             regarding = ObjectRef("PodGroup", name, spec.uid, namespace, api)
             self._emit(regarding, reason, note, group, related)
-
-
-def _is_fault(outcome: Decision) -> bool:
-    return isinstance(outcome, Diagnosis) and outcome.code not in REJECTED
 
 
 def _gone(members: Sequence[QueuedPodInfo]) -> str:

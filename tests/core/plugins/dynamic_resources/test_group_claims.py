@@ -33,7 +33,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import Consumer
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, ClaimReservation
 from moorage.core.recording.forks import fork
-from tests.core.cycle.test_group_cycle import finished
+from moorage.core.simulation.simulated_groups import finished
 from tests.core.devices.test_pod_claims import Entry, group, member
 from tests.core.plugins.dynamic_resources.test_plugin import (
     PLUGIN,
