@@ -81,15 +81,13 @@ def _run(options: DemoOptions, configured: Mapping[str, Any]) -> None:
         if options.exit_after_tour:
             _tour(stage, options)
             return
-        instructions = _instructions(stage, processes.folder)
-        screen.say(instructions)
-        with (
-            suppress(KeyboardInterrupt),  # from here on Ctrl-C is how it ends
-            screen.board(_export(stage), instructions),
-        ):
-            if options.tour:
-                _tour(stage, options)
-            stage.run()
+        with suppress(KeyboardInterrupt):  # Ctrl-C is how it ends, and what is said next says so
+            instructions = _instructions(stage, processes.folder)
+            screen.say(instructions)
+            with screen.board(_export(stage), instructions):
+                if options.tour:
+                    _tour(stage, options)
+                stage.run()
 
 
 def _do_not_disturb() -> None:
