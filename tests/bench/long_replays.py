@@ -142,14 +142,11 @@ class Load:
 
     async def run(self) -> None:
         """Until ``ended``."""
-        finishing = asyncio.create_task(self._finish())
-        async with asyncio.TaskGroup() as group:
-            for _ in range(WORKERS):
-                group.create_task(self._work())
-            group.create_task(self._swap())
-        finishing.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await finishing
+        async with asyncio.TaskGroup() as group:  # ends all when one of them fails
+            finishing = group.create_task(self._finish())
+            working = [group.create_task(self._work()) for _ in range(WORKERS)]
+            await asyncio.gather(group.create_task(self._swap()), *working)
+            finishing.cancel()
 
     async def _work(self) -> None:
         while not self.ended:
@@ -168,7 +165,8 @@ class Load:
 
     async def _finish(self) -> None:
         """Have pods go that were told to, as there are no kubelets."""
-        async with self._session.get("/api/v1/pods", params={"watch": "true"}) as response:
+        watch, endless = {"watch": "true"}, aiohttp.ClientTimeout(total=None)
+        async with self._session.get("/api/v1/pods", params=watch, timeout=endless) as response:
             async for line in response.content:
                 event = json.loads(line)
                 meta = event["object"]["metadata"]
