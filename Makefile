@@ -79,6 +79,10 @@ vectors: setup ## compare with kube-scheduler's decisions: make vectors [VECTORS
 bench: setup ## time decisions without I/O, for each workload and number of assigned pods
 	@$(PYTHON) -m tests.bench.decisions
 
+.PHONY: bench-devices
+bench-devices: setup assets ## pods with devices beside kube-scheduler and a floor of the same writes
+	@$(PYTHON) -m tests.bench.devices
+
 .PHONY: demo
 demo: setup ## show the operator at work on the embedded cluster; Ctrl-C ends all: make demo [DEMO="--nodes 20 --tour"]
 	@$(VENV)/bin/moorage demo $(DEMO)
