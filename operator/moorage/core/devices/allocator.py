@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from moorage.core.devices.candidate_order import CandidateOrder
 from moorage.core.devices.capacity import UnusableCapacity, added, consumed, fits, total
 from moorage.core.devices.claim_requests import MAX_DEVICES_PER_CLAIM, DeviceQuery, queries_of
 from moorage.core.devices.pools import (
@@ -74,11 +75,16 @@ class Allocator:
 
     ``tries``: how many devices are looked at before AllocationTimeout is raised, 0 for as many as
     it takes. Raises AllocationError for a fault. One in an alternative excludes that alternative
-    only, and is told (AlternativesFailed) where no other way is found.
+    only, and is told (AlternativesFailed) where no other way is found. ``order``: in which order
+    devices are tried for each request; as the pools have them without.
     """
 
     def __init__(
-        self, claims: Sequence[ResourceClaim], offer: AvailableDevices, tries: int = 0
+        self,
+        claims: Sequence[ResourceClaim],
+        offer: AvailableDevices,
+        tries: int = 0,
+        order: CandidateOrder | None = None,
     ) -> None:
         self.available = offer
         self._claim_queries = [queries_of(claim, offer) for claim in claims]
@@ -88,7 +94,7 @@ class Allocator:
             for alternatives in wishes.requests
         ]
         self._attempt = _Attempt(
-            claims, [wishes.constraints for wishes in self._claim_queries], offer, tries
+            claims, [wishes.constraints for wishes in self._claim_queries], offer, tries, order
         )
         self._stack: list[Iterator[DeviceQuery | None]] = []
         self._chosen: list[DeviceQuery] = []
@@ -150,6 +156,7 @@ class _Attempt:
         constraints: Sequence[Sequence[DeviceConstraint]],
         offer: AvailableDevices,
         tries: int,
+        order: CandidateOrder | None,
     ) -> None:
         self.assigned: list[list[DeviceAssignment]] = [[] for _ in claims]
         self.faults: list[AllocationError] = []
@@ -164,6 +171,7 @@ class _Attempt:
         self._candidates = [
             one for pool in offer.pools if pool.state is PoolState.USABLE for one in pool.devices
         ]
+        self._order = order
         self._holders: dict[DeviceId, list[int]] = {}
         self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._counters: dict[PoolId, dict[CounterId, int] | None] = {}
@@ -176,7 +184,7 @@ class _Attempt:
         for wish in place.alternatives:
             if len(self.assigned[place.claim]) + wish.count > MAX_DEVICES_PER_CLAIM:
                 continue
-            one_by_one = self._combinations if wish.all_devices is None else self._everything
+            one_by_one = self._some if wish.all_devices is None else self._everything
             try:
                 for fulfilled in one_by_one(place.claim, wish):
                     yield wish if fulfilled else None
@@ -195,8 +203,20 @@ class _Attempt:
             yield True
         self._undo_to(before)
 
+    def _some(self, claim: int, wish: DeviceQuery) -> Iterator[bool]:
+        """As many devices as are wanted. False: none yet."""
+        candidates: Sequence[CandidateDevice] = self._candidates
+        if self._order is not None:
+            candidates = self._order.in_order(wish, candidates, self._available)
+        yield from self._combinations(claim, wish, candidates)
+
     def _combinations(
-        self, claim: int, wish: DeviceQuery, taken: int = 0, first: int = 0
+        self,
+        claim: int,
+        wish: DeviceQuery,
+        candidates: Sequence[CandidateDevice],
+        taken: int = 0,
+        first: int = 0,
     ) -> Iterator[bool]:
         """Every set of as many devices, in order; the same devices in another order are no other
         way. False: none yet. ``taken`` are given already; the others begin at ``first``.
@@ -204,9 +224,9 @@ class _Attempt:
         if taken == wish.count:
             yield True
             return
-        for i in range(first, len(self._candidates)):
-            if self._assign(claim, wish, self._candidates[i]):
-                yield from self._combinations(claim, wish, taken + 1, i + 1)
+        for i in range(first, len(candidates)):
+            if self._assign(claim, wish, candidates[i]):
+                yield from self._combinations(claim, wish, candidates, taken + 1, i + 1)
                 self._undo_to(len(self._undos) - 1)
             else:
                 yield False

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moorage.core.framework.cluster_events import ClusterEventWithHint, HintSignature
+from moorage.core.framework.companions import with_device_order
 from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.interfaces import (
@@ -181,7 +182,7 @@ def resolve(
         scheduler_name=spec.scheduler_name,
         points=points,
         weights=weights,
-        deciders={name: one.plugin for name, one in deciders.items()},
+        deciders=with_device_order({name: one.plugin for name, one in deciders.items()}),
         percentage_of_nodes_to_score=spec.percentage_of_nodes_to_score,
         id=revision,
         extenders=tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable)),

@@ -25,6 +25,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister, Store
 from moorage.core.devices.allocation_results import allocation_of
 from moorage.core.devices.allocator import AllocationTimeout, Allocator, ClaimAssignment
+from moorage.core.devices.candidate_order import CandidateOrder
 from moorage.core.devices.claim_requests import evaluate_all
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices
 from moorage.core.devices.extended_resources import (
@@ -116,20 +117,29 @@ class DeviceDemand:
             elif terms is not None:
                 yield claim, rows_matching(terms, nodes, rows) == 0
 
-    def find(self, node: Node, way: int, tries: int, budget: Budget) -> DevicesFound | None:
-        """Devices for all that lacks them. Raises AllocationError, AllocationTimeout, OutOfTime."""
+    def find(
+        self,
+        node: Node,
+        way: int,
+        tries: int,
+        budget: Budget,
+        order: CandidateOrder | None = None,
+    ) -> DevicesFound | None:
+        """Devices for all that lacks them, tried in this order. Raises AllocationError,
+        AllocationTimeout, OutOfTime.
+        """
         resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
         requested = requests_for(self.pod, resources, self.classes)
         claims = self.unallocated + (
             (claim_to_create(self.pod, requested.requests),) if resources else ()
         )
         versions = tuple((one.metadata.uid, one.metadata.resource_version) for one in claims)
-        what = self.pod.metadata.uid, way, tries, versions
+        what = self.pod.metadata.uid, way, tries, versions, order
         search = self.devices.searches.take(what, node)
         if search is None:
             offer = self.devices.available(node)
             evaluate_all(claims, offer, budget.check)
-            search = Allocator(claims, offer, tries)
+            search = Allocator(claims, offer, tries, order)
         if not search.run(lambda: budget.over):
             self.devices.searches.keep(what, node, search)
             raise OutOfTime

@@ -38,6 +38,7 @@ from moorage.core.framework.cluster_events import (
     EventResource,
     shared_hint,
 )
+from moorage.core.framework.companions import DeviceOrderingPlugin
 from moorage.core.framework.evaluation.far_nominations import with_nominated_pods
 from moorage.core.framework.interfaces import (
     Codes,
@@ -161,6 +162,12 @@ class DynamicResources:
     )
 
     args: DynamicResourcesArgs = dataclasses.field(default_factory=DynamicResourcesArgs)
+    ordering: DeviceOrderingPlugin | None = None
+    """The plugin of the profile that says which devices are to be taken."""
+
+    def ordered_by(self, ordering: DeviceOrderingPlugin) -> DynamicResources:
+        """The same, where devices are taken as ``ordering`` prefers."""
+        return dataclasses.replace(self, ordering=ordering)
 
     def pre_enqueue(self, pod: Pod, store: Lister) -> Status:
         """A pod waits until each of its claims is there and may be used by it."""
@@ -279,7 +286,8 @@ class DynamicResources:
         wanted = with_nominated_pods(self, prepared.state, pod, snapshot).demand
         way = int(wanted.alternatives(snapshot.nodes, np.array([row]))[0])
         try:
-            found = wanted.find(target, way, self.args.tries, snapshot.budget)
+            order = None if self.ordering is None else self.ordering.candidate_order(snapshot)
+            found = wanted.find(target, way, self.args.tries, snapshot.budget, order)
             allocations = wanted.allocations(found, target) if found is not None else ()
         except (AllocationError, QuantityError, AllocationTimeout) as error:
             return ReserveResult(error_status(str(error)))
