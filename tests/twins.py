@@ -96,6 +96,7 @@ def known(context: CycleContext) -> dict[str, Any]:
         "lapsed": nominations._lapsed,
         "objects": {kind.name: dict(store.objects(kind.struct)) for kind in STORED_KINDS},
         "claims assumed": ledger._decided,
+        "searches given up": list(ledger.searches.given_up()),
         "volumes assumed": (offers._assumed_volumes, offers._assumed_claims),
     }
 

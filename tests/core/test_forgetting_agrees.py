@@ -49,7 +49,7 @@ REGISTRY = build_registry(INTREE)
 ARGUMENTS: tuple[dict[str, Any], ...] = (
     {},
     {"DefaultPreemption": DefaultPreemptionArgs(disruption_policy="RespectPDB")},
-    {"DynamicResources": DynamicResourcesArgs(filter_timeout="20us")},  # two devices
+    {"DynamicResources": DynamicResourcesArgs(filter_timeout="1s")},
 )
 REVISIONS = tuple(
     resolve(RequestedProfile(f"test-{i}", args=args), REGISTRY, PRESETS)

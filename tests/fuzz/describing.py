@@ -34,9 +34,9 @@ from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.devices.claim_decisions import ClaimDecision
 from moorage.core.devices.device_cel import DeviceFacts
-from moorage.core.devices.device_supply import PausedAllocations
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pools import AllocationError
+from moorage.core.devices.searches import DeviceSearches
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests
@@ -65,7 +65,7 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     PodInfo: ("preempted", "stuck"),  # what we did, which no object says
     # by what is nominated just then; each looks at the ledger itself
     DeviceLedger: ("_beside", "_journal"),
-    PausedAllocations: ("_kept",),  # each is looked at before it is gone on with
+    DeviceSearches: ("_answers", "_paused", "_journal"),  # by shape: each is looked at before
     DeviceFacts: ("_results",),
     SchedulingQueue: ("_listener",),
     SubQueues: ("_listener",),

@@ -10,10 +10,10 @@ from moorage.core.objects.resource_claims import ResourceClaim
 
 
 def search(
-    claims: Sequence[ResourceClaim], offer: AvailableDevices, tries: int = 0
+    claims: Sequence[ResourceClaim], offer: AvailableDevices
 ) -> tuple[ClaimAssignment, ...] | None:
     """A whole search, set down as often as that can be."""
-    found = Allocator(claims, offer, tries)
+    found = Allocator(claims, offer)
     while not found.run(lambda: True):
         pass
-    return found.assignments() if found.succeeded else None
+    return found.assignments

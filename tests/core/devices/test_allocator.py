@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubefacts.quantities import nanos
-from moorage.core.devices.allocator import AllocationTimeout, Allocator
+from moorage.core.devices.allocator import Allocator
 from moorage.core.devices.capacity import consumed, total
 from moorage.core.devices.pools import (
     AllocationError,
@@ -276,17 +277,29 @@ def exactly(count: int, name: str = "r", **fields: object) -> DeviceRequest:
     return DeviceRequest(name, ExactDeviceRequest(**values))
 
 
-def test_a_search_can_be_given_up() -> None:
-    """Twelve devices do not satisfy two requests for ten each: it takes long to see, so it is given
-    up when that is asked for.
-    """
-    hopeless = claim(exactly(7, "r0"), exactly(7, "r1"))
-    with pytest.raises(AllocationTimeout):
-        search([hopeless], offer_of(plain(12), [], "1"), 1000)
-    assert search([claim(exactly(2))], offer_of(plain(3), [], "1"), 1000) is not None
-    begun = Allocator([hopeless], offer_of(plain(12), [], "1"), 1000)
-    pauses = iter([False] * 20 + [True] * 2)
-    assert [begun.run(lambda: next(pauses)) for _ in range(2)] == [False, False]
+@settings(max_examples=100, deadline=None)
+@given(worlds(), st.sampled_from(["1", "9"]), st.lists(st.booleans(), min_size=1, max_size=7))
+def test_slices_come_to_the_same(
+    world: tuple[list[ResourceClaim], list[There], list[There]], counters: str, pauses: list[bool]
+) -> None:
+    """Whenever it is set down."""
+    asked, found, taken = world
+    offer = offer_of(found, taken, counters)
+    whole, sliced = Allocator(asked, offer), Allocator(asked, offer)
+    assert whole.run(lambda: False)
+    turns = itertools.cycle([*pauses, True])
+    while not sliced.run(lambda: next(turns)):
+        assert sliced.assignments is None
+    assert _named(sliced) == _named(whole)
+
+
+def _named(search: Allocator) -> list[list[tuple[str, DeviceId]]] | None:
+    if search.assignments is None:
+        return None
+    return [
+        [(one.query.reference, one.candidate.id) for one in claim.devices]
+        for claim in search.assignments
+    ]
 
 
 def test_many_claims_are_no_deep_recursion() -> None:

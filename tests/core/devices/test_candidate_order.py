@@ -68,9 +68,9 @@ def test_devices_are_tried_in_order() -> None:
     request = DeviceRequest("r", ExactDeviceRequest("", "gpu", None, "ExactCount", 2))
     claim = ResourceClaim(ClaimMeta("c", "x", "u"), ResourceClaimSpec(DeviceClaim((request,))))
     for order, taken in ((None, ["d0", "d1"]), (LastFirst(), ["d3", "d2"])):
-        search = Allocator([claim], offer, 0, order)
-        assert search.run(lambda: False)
-        assert [one.candidate.id.device for one in search.assignments()[0].devices] == taken
+        search = Allocator([claim], offer, order)
+        assert search.run(lambda: False) and search.assignments is not None
+        assert [one.candidate.id.device for one in search.assignments[0].devices] == taken
 
 
 def test_the_plugin_that_orders_is_found() -> None:

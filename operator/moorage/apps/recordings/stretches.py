@@ -200,6 +200,12 @@ def _happenings(
     found.torn = [(one.offset, one.why) if one else None for one in torn]
 
 
+CLOCK_RATE = 0.25
+"""Seconds of a search in each second: what was found in time is found again, on a slower machine,
+too, and what took too long then is an entry.
+"""
+
+
 class _Run:
     """Takes entries one after another."""
 
@@ -207,9 +213,9 @@ class _Run:
         seed = recording.header.seed
         self.found = StretchFound()
         self._recording = recording
-        self._replay = Replay(empty_context(seed))
+        self._replay = Replay(empty_context(seed, clock_rate=CLOCK_RATE))
         self._options = options
-        behind = Replay(empty_context(seed)) if options.others else None
+        behind = Replay(empty_context(seed, clock_rate=CLOCK_RATE)) if options.others else None
         self._others = OthersChoices(behind, yardsticks(resolver), WINDOW_SECONDS)
 
     def open(self, at: float, entry: Entry) -> None:

@@ -45,9 +45,11 @@ class World:
     """By schedulerName, why it cannot be made out here what a profile decides by."""
 
 
-def empty_context(seed: int = 0, journal: Journal = NO_JOURNAL) -> CycleContext:
+def empty_context(
+    seed: int = 0, journal: Journal = NO_JOURNAL, *, clock_rate: float = 1.0
+) -> CycleContext:
     """A context that knows of nothing yet; the journal takes what becomes of it. Its budget has a
-    clock, so a search that sets itself an end has one.
+    clock, so a search that sets itself an end has one: ``clock_rate`` seconds go by in each.
     """
-    budget = TimeBudget(time.monotonic)
+    budget = TimeBudget(lambda: clock_rate * time.monotonic())
     return CycleContext(Cache(Store(INDEXES, journal)), seed, budget=budget)

@@ -150,6 +150,15 @@ class ClaimReleased(Entry, frozen=True, tag=16):
     claim: ResourceClaim
 
 
+class DeviceSearchGivenUp(Entry, frozen=True, tag=33):
+    """The search for devices took too long. ``what`` is sought, and ``offer`` is on offer:
+    digests, hexadecimal.
+    """
+
+    what: str
+    offer: str
+
+
 class VolumesAssumed(Entry, frozen=True, tag=17):
     """It was decided that volumes and claims are so."""
 

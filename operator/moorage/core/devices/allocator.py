@@ -2,7 +2,7 @@
 
 Claims, requests and devices are gone through in order, and whatever leads nowhere is taken back: an
 exhaustive search whose first answer counts. Each request is a generator of the ways to fulfil it,
-so that the search is a stack of generators.
+so that the search is a stack of generators, and may be set down after each device.
 Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.37). What is not
 kept of it: docs/adr/0006.
 """
@@ -14,7 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.devices.candidate_order import CandidateOrder
 from moorage.core.devices.capacity import UnusableCapacity, added, consumed, fits, total
-from moorage.core.devices.claim_requests import MAX_DEVICES_PER_CLAIM, DeviceQuery, queries_of
+from moorage.core.devices.claim_requests import (
+    MAX_DEVICES_PER_CLAIM,
+    ClaimQueries,
+    DeviceQuery,
+    Steps,
+    queries_of,
+)
 from moorage.core.devices.pools import (
     AllocationError,
     AlternativesFailed,
@@ -52,10 +58,6 @@ class ClaimAssignment(NamedTuple):
     chosen: tuple[DeviceQuery, ...]
 
 
-class AllocationTimeout(Exception):
-    """The search was given up."""
-
-
 _NO_MORE: Any = object()
 
 
@@ -71,80 +73,63 @@ PauseFn: TypeAlias = Callable[[], bool]
 
 
 class Allocator:
-    """A search that can be set down and gone on with, as long as the offer is the same.
+    """A search that can be set down and gone on with, as long as the offer is the same. Raises
+    AllocationError for a fault.
 
-    ``tries``: how many devices are looked at before AllocationTimeout is raised, 0 for as many as
-    it takes. Raises AllocationError for a fault. One in an alternative excludes that alternative
-    only, and is told (AlternativesFailed) where no other way is found. ``order``: in which order
-    devices are tried for each request; as the pools have them without.
+    A fault in an alternative excludes that alternative only, and is told (AlternativesFailed) where
+    no other way is found. ``order``: in which order devices are tried for each request; as the
+    pools have them without.
     """
 
     def __init__(
         self,
         claims: Sequence[ResourceClaim],
         offer: AvailableDevices,
-        tries: int = 0,
         order: CandidateOrder | None = None,
     ) -> None:
         self.available = offer
-        self._claim_queries = [queries_of(claim, offer) for claim in claims]
-        self._slots = [
-            RequestSlot(i, alternatives)
-            for i, wishes in enumerate(self._claim_queries)
-            for alternatives in wishes.requests
-        ]
-        self._attempt = _Attempt(
-            claims, [wishes.constraints for wishes in self._claim_queries], offer, tries, order
-        )
-        self._stack: list[Iterator[DeviceQuery | None]] = []
-        self._chosen: list[DeviceQuery] = []
-        self.succeeded = False
-        """Whether there is a way; known once ``run`` has given True."""
+        self.assignments: tuple[ClaimAssignment, ...] | None = None
+        """What each claim gets; None where there is no way, or none yet."""
+        self.seconds = 0.0
+        """What it took so far, kept here by whoever has a clock."""
+        self._order = order
+        self._steps = self._search(claims)
 
     def run(self, pause: PauseFn) -> bool:
-        """Go on; whether it has come to its end, else it is set down."""
-        while len(self._chosen) < len(self._slots):
-            wish = next(self._ways(), _NO_MORE)
-            if wish is None:
-                if pause():
-                    return False
-                continue
-            if wish is not _NO_MORE:
-                self._chosen.append(wish)
-                continue
-            self._stack.pop()
-            if not self._stack:
-                self._check_faults()
-                return True
-            self._chosen.pop()
-        self.succeeded = True
-        return True
+        """Go on; whether it has come to its end, else it is set down. ``pause`` is asked after each
+        device or expression that was looked at.
+        """
+        return not any(pause() for _ in self._steps)
 
-    def _ways(self) -> Iterator[DeviceQuery | None]:
-        """To fulfil the request that comes next."""
-        if len(self._stack) == len(self._chosen):
-            self._stack.append(self._attempt.alternatives(self._slots[len(self._stack)]))
-        return self._stack[-1]
-
-    def _check_faults(self) -> None:
-        """Raises AlternativesFailed where a fault has excluded an alternative."""
-        faults = [fault for wishes in self._claim_queries for fault in wishes.faults]
-        faults += self._attempt.faults
-        if faults:
-            first = faults[0]
-            raise AlternativesFailed(
-                first.anywhere if isinstance(first, DeviceFault) else str(first)
-            )
-
-    def assignments(self) -> tuple[ClaimAssignment, ...]:
-        """What each claim gets, once a way was found."""
-        by_claim: list[list[DeviceQuery]] = [[] for _ in self._claim_queries]
-        for place, wish in zip(self._slots, self._chosen, strict=True):
-            by_claim[place.claim].append(wish)
-        return tuple(
+    def _search(self, claims: Sequence[ResourceClaim]) -> Steps[None]:
+        asked: list[ClaimQueries] = []
+        for claim in claims:
+            asked.append((yield from queries_of(claim, self.available)))
+        slots = [
+            RequestSlot(i, alternatives)
+            for i, wishes in enumerate(asked)
+            for alternatives in wishes.requests
+        ]
+        constraints = [wishes.constraints for wishes in asked]
+        attempt = _Attempt(claims, constraints, self.available, self._order)
+        chosen = yield from attempt.fulfil(slots)
+        if chosen is None:
+            _check_faults([fault for wishes in asked for fault in wishes.faults] + attempt.faults)
+            return
+        by_claim: list[list[DeviceQuery]] = [[] for _ in claims]
+        for slot, wish in zip(slots, chosen, strict=True):
+            by_claim[slot.claim].append(wish)
+        self.assignments = tuple(
             ClaimAssignment(tuple(given), tuple(mine))
-            for given, mine in zip(self._attempt.assigned, by_claim, strict=True)
+            for given, mine in zip(attempt.assigned, by_claim, strict=True)
         )
+
+
+def _check_faults(faults: Sequence[AllocationError]) -> None:
+    """Raises AlternativesFailed where a fault has excluded an alternative."""
+    if faults:
+        first = faults[0]
+        raise AlternativesFailed(first.anywhere if isinstance(first, DeviceFault) else str(first))
 
 
 class _Attempt:
@@ -155,7 +140,6 @@ class _Attempt:
         claims: Sequence[ResourceClaim],
         constraints: Sequence[Sequence[DeviceConstraint]],
         offer: AvailableDevices,
-        tries: int,
         order: CandidateOrder | None,
     ) -> None:
         self.assigned: list[list[DeviceAssignment]] = [[] for _ in claims]
@@ -166,7 +150,6 @@ class _Attempt:
         self._claims = claims
         self._constraints = constraints
         self._available = offer
-        self._tries = tries
         self._pools = {pool.id: pool for pool in offer.pools}
         self._candidates = [
             one for pool in offer.pools if pool.state is PoolState.USABLE for one in pool.devices
@@ -176,7 +159,27 @@ class _Attempt:
         self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._counters: dict[PoolId, dict[CounterId, int] | None] = {}
 
-    def alternatives(self, place: RequestSlot) -> Iterator[DeviceQuery | None]:
+    def fulfil(self, slots: Sequence[RequestSlot]) -> Steps[list[DeviceQuery] | None]:
+        """The alternatives by which all requests are fulfilled; None where there is no way."""
+        stack: list[Iterator[DeviceQuery | None]] = []
+        chosen: list[DeviceQuery] = []
+        while len(chosen) < len(slots):
+            if len(stack) == len(chosen):
+                stack.append(self._alternatives(slots[len(stack)]))
+            wish = next(stack[-1], _NO_MORE)
+            if wish is None:
+                yield
+            elif wish is not _NO_MORE:
+                chosen.append(wish)
+                yield
+            else:
+                stack.pop()
+                if not stack:
+                    return None
+                chosen.pop()
+        return chosen
+
+    def _alternatives(self, place: RequestSlot) -> Iterator[DeviceQuery | None]:
         """Each way to fulfil a request; when the next one is asked for, the one before is taken
         back. None: none yet, and the search may be set down.
         """
@@ -225,7 +228,12 @@ class _Attempt:
             yield True
             return
         for i in range(first, len(candidates)):
-            if self._assign(claim, wish, candidates[i]):
+            candidate = candidates[i]
+            if not wish.is_judged(candidate) and not self._in_use(claim, wish, candidate):
+                for _ in wish.ask(candidate):
+                    yield False
+            if self._assign(claim, wish, candidate):
+                yield False
                 yield from self._combinations(claim, wish, candidates, taken + 1, i + 1)
                 self._undo_to(len(self._undos) - 1)
             else:
@@ -240,7 +248,6 @@ class _Attempt:
 
     def _assign(self, claim: int, wish: DeviceQuery, candidate: CandidateDevice) -> bool:
         """Give a device to a request, if it can be given. Raises AllocationError."""
-        self._count_try()
         if not self._is_available(claim, wish, candidate):
             return False
         id_, device, capacity = candidate.id, candidate.device, wish.request.capacity
@@ -261,27 +268,22 @@ class _Attempt:
         self._record(claim, DeviceAssignment(wish, candidate, consumes))
         return True
 
-    def _count_try(self) -> None:
-        self._tries -= 1
-        if self._tries == 0:
-            raise AllocationTimeout
-
     def _is_available(self, claim: int, wish: DeviceQuery, candidate: CandidateDevice) -> bool:
         """Whether the device is of the right kind, and its users, taints and counters allow for one
         more. Raises AllocationError.
         """
-        shared = bool(candidate.device.allow_multiple_allocations)
         return (
-            not self._in_use(claim, wish, candidate.id, shared)
+            not self._in_use(claim, wish, candidate)
             and (wish.all_devices is not None or wish.selects(candidate))
             and not any(untolerated_taints(candidate.device.taints or (), wish.tolerations))
-            and self._has_counters(candidate, shared)
+            and self._has_counters(candidate)
         )
 
-    def _in_use(self, claim: int, wish: DeviceQuery, device: DeviceId, shared: bool) -> bool:
+    def _in_use(self, claim: int, wish: DeviceQuery, candidate: CandidateDevice) -> bool:
         """Who only looks on shares a device with anybody but its own claim; shares go with other
         shares.
         """
+        device, shared = candidate.id, candidate.device.allow_multiple_allocations
         holders = self._holders.get(device, ())
         if wish.admin:
             return claim in holders
@@ -289,10 +291,11 @@ class _Attempt:
             self._available.uses.of(device).whole > 0 if shared else device in self._available.uses
         )
 
-    def _has_counters(self, candidate: CandidateDevice, shared: bool) -> bool:
+    def _has_counters(self, candidate: CandidateDevice) -> bool:
         """Whether the pool's counters allow for one more device; one that is in use already, and
         shared, is paid for.
         """
+        shared = candidate.device.allow_multiple_allocations
         if not candidate.counters or (
             shared and (candidate.id in self._available.uses or candidate.id in self._consumed)
         ):

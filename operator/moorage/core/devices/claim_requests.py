@@ -8,8 +8,8 @@ included.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Generator, Iterable, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from kubefacts.cel import CELExpressionError
 from moorage.core.devices.capacity import UnusableCapacity, fits
@@ -33,6 +33,10 @@ from moorage.core.objects.resource_claims import (
     ExactDeviceRequest,
     ResourceClaim,
 )
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""Yields after each piece of work, a device or an expression: there it may be set down."""
 
 MAX_DEVICES_PER_CLAIM = 32
 """Devices that the API lets one claim have."""
@@ -77,6 +81,26 @@ class DeviceQuery:
         """Which taints it bears."""
         return self.request.tolerations or ()
 
+    def ask(self, candidate: CandidateDevice) -> Steps[None]:
+        """Have expressions judge a device that were not asked about it yet, as far as that is
+        needed: it may take long, so each is a step.
+        """
+        for expression, _ in self.selectors:
+            new = not candidate.facts.is_evaluated(expression)
+            answer = candidate.facts.evaluate(expression)
+            if new:
+                yield
+            if answer is not True:
+                return
+
+    def is_judged(self, candidate: CandidateDevice) -> bool:
+        """Whether there is nothing to ``ask`` of it."""
+        for expression, _ in self.selectors:
+            answer = candidate.facts.answer(expression)
+            if answer is not True:
+                return answer is not None
+        return True
+
     def selects(self, candidate: CandidateDevice) -> bool:
         """Whether a device is of the right kind and within the node's reach. Raises
         AllocationError.
@@ -108,14 +132,14 @@ class ClaimQueries(NamedTuple):
     faults: tuple[AllocationError, ...]
 
 
-def queries_of(claim: ResourceClaim, offer: AvailableDevices) -> ClaimQueries:
+def queries_of(claim: ResourceClaim, offer: AvailableDevices) -> Steps[ClaimQueries]:
     """Read a claim. Raises AllocationError when it, or what it needs, can't be used."""
     devices = claim.spec.devices
     faults: list[AllocationError] = []
     requests: list[tuple[DeviceQuery, ...]] = []
     least = 0
     for request in devices.requests or ():
-        requests.append(_alternatives(claim, request, offer, faults))
+        requests.append((yield from _alternatives(claim, request, offer, faults)))
         more = min((wish.count for wish in requests[-1]), default=0)
         if least + more > MAX_DEVICES_PER_CLAIM:
             limit = (
@@ -132,55 +156,22 @@ def queries_of(claim: ResourceClaim, offer: AvailableDevices) -> ClaimQueries:
     return ClaimQueries(tuple(requests), constraints, tuple(faults))
 
 
-def evaluate_all(
-    claims: Iterable[ResourceClaim], offer: AvailableDevices, check: Callable[[], None]
-) -> None:
-    """Have expressions judge all devices where all that match are wanted; ``check`` is called after
-    each answer that is new.
-    """
-    for claim in claims:
-        for request in claim.spec.devices.requests or ():
-            for option in request.first_available or (request.exactly or ExactDeviceRequest(),):
-                if option.allocation_mode == "All":
-                    _evaluate_claim(claim, option, offer, check)
-
-
-def _evaluate_claim(
-    claim: ResourceClaim,
-    option: DeviceSubRequest,
-    offer: AvailableDevices,
-    check: Callable[[], None],
-) -> None:
-    try:
-        selecting = _selectors(option, _class_of(option, "", offer), claim, "")
-    except AllocationError:
-        return  # told when it is read
-    for facts in (one.facts for pool in offer.pools for one in pool.devices):
-        for expression, _ in selecting:
-            new = not facts.is_evaluated(expression)
-            answer = facts.evaluate(expression)
-            if new:
-                check()
-            if answer is not True:
-                break
-
-
 def _alternatives(
     claim: ResourceClaim,
     request: DeviceRequest,
     offer: AvailableDevices,
     faults: list[AllocationError],
-) -> tuple[DeviceQuery, ...]:
+) -> Steps[tuple[DeviceQuery, ...]]:
     """The best first, without those that have a fault, unless all have, or can't be now; a request
     without alternatives is one.
     """
     if not request.first_available:
-        return (_query(claim, request, None, offer),)
+        return ((yield from _query(claim, request, None, offer)),)
     wishes: list[DeviceQuery] = []
     mine: list[AllocationError] = []
     for place in range(len(request.first_available)):
         try:
-            wishes.append(_query(claim, request, place, offer))
+            wishes.append((yield from _query(claim, request, place, offer)))
         except PoolNotUsable:
             continue
         except AllocationError as fault:
@@ -193,7 +184,7 @@ def _alternatives(
 
 def _query(
     claim: ResourceClaim, request: DeviceRequest, place: int | None, offer: AvailableDevices
-) -> DeviceQuery:
+) -> Steps[DeviceQuery]:
     """The request's alternative at this place, None for one that has none. Raises
     AllocationError.
     """
@@ -206,7 +197,7 @@ def _query(
     class_ = _class_of(asked, where, offer)
     selectors = _selectors(asked, class_, claim, where)
     wish = DeviceQuery(request.name, reference, asked, class_, selectors, place, asked.count)
-    return _counted(wish, where, offer)
+    return (yield from _counted(wish, where, offer))
 
 
 def _class_of(asked: DeviceSubRequest, where: str, offer: AvailableDevices) -> DeviceClass:
@@ -244,9 +235,10 @@ def _expressions(
     return tuple(found)
 
 
-def _counted(wish: DeviceQuery, where: str, offer: AvailableDevices) -> DeviceQuery:
+def _counted(wish: DeviceQuery, where: str, offer: AvailableDevices) -> Steps[DeviceQuery]:
     """The wish with the devices that it wants, where all are wanted."""
     mode = wish.request.allocation_mode
+    yield
     if mode == "ExactCount":
         return wish
     if mode != "All":
@@ -256,9 +248,11 @@ def _counted(wish: DeviceQuery, where: str, offer: AvailableDevices) -> DeviceQu
         if pool.state is not PoolState.USABLE:
             state = f"resource pool {pool.id} is currently {pool.state.value}"
             raise PoolNotUsable(f"{where}: asks for all devices, but {state}")
-        found += [
-            one for one in filter(wish.selects, pool.devices) if _is_large_enough(one, wish, where)
-        ]
+        for one in pool.devices:
+            yield from wish.ask(one)
+            if wish.selects(one) and _is_large_enough(one, wish, where):
+                found.append(one)
+            yield
     return dataclasses.replace(wish, count=len(found), all_devices=tuple(found))
 
 

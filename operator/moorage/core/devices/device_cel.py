@@ -83,12 +83,16 @@ class DeviceFacts:
         """Whether the expression was asked already, so that it costs nothing now."""
         return text in self._results
 
+    def answer(self, text: str) -> bool | str | None:
+        """What the expression said when it was asked; None where it was not."""
+        return self._results.get(text)
+
     def evaluate(self, text: str) -> bool | str:
         """What the expression says; a text is an error."""
         answer = self._results.get(text)
         if answer is None:
             if len(self._results) >= _MAX_KEPT_RESULTS:
-                self._results.clear()
+                del self._results[next(iter(self._results))]  # the latest belong to one search
             answer = self._results[text] = self._evaluate(text)
         return answer
 

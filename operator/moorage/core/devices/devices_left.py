@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
+from moorage.core.devices.device_supply import DeviceSupply, KeptDevices
 from moorage.core.devices.pools import Pool, PoolId
 from moorage.core.devices.uses import AvailableDevices, DevicesInUse
 from moorage.core.objects.nodes import Node
@@ -23,7 +23,6 @@ class DevicesLeft:
         uses: DevicesInUse,
         kept: Sequence[KeptDevices],
     ) -> None:
-        self.searches = PausedAllocations(self)
         self._ledger = ledger
         self._number = number
         self._uses = uses

@@ -22,7 +22,7 @@ from moorage.core.columns.changes import ClaimAssumed, ClaimConfirmed, ClaimRele
 from moorage.core.columns.store import Store
 from moorage.core.devices.claim_decisions import ClaimDecision, identity_of
 from moorage.core.devices.device_cel import DeviceFacts, holds
-from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
+from moorage.core.devices.device_supply import DeviceSupply, KeptDevices
 from moorage.core.devices.devices_left import DevicesLeft
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
 from moorage.core.devices.pools import (
@@ -36,6 +36,7 @@ from moorage.core.devices.pools import (
     gather_pools,
     pool_of,
 )
+from moorage.core.devices.searches import DeviceSearches
 from moorage.core.devices.shapes import shape_of
 from moorage.core.devices.taint_rules import TaintedSlices
 from moorage.core.devices.uses import (
@@ -94,10 +95,11 @@ class DeviceLedger:
         self._reached_by: dict[PoolId, set[str]] = {}
         self._shapes: dict[tuple[object, ...], int] = {}
         self._next_shape = 0
-        self.searches = PausedAllocations(self)
+        self.searches = DeviceSearches(store.journal)
         self._beside: OrderedDict[frozenset[int], DevicesLeft] = OrderedDict()
         TaintedSlices(store, self._put_slice)
         store.follow(ResourceClaim, self._put_claim)
+        store.follow(DeviceClass, self._put_class)
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -302,7 +304,10 @@ class DeviceLedger:
         self._forget_shapes(PoolId(taken.device.driver, taken.device.pool))
         self._uses.count(taken, sign)
 
-    # ---- slices ----------------------------------------------------------------------------------
+    # ---- classes and slices ----------------------------------------------------------------------
+
+    def _put_class(self, _old: DeviceClass | None, _new: DeviceClass | None) -> None:
+        self.searches.forget()
 
     def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         if new is not None:
@@ -379,6 +384,7 @@ class DeviceLedger:
             self._shapes = {
                 shape: number for shape, number in self._shapes.items() if number in used
             }
+            self.searches.keep_shapes(used)
 
     def _forget_dead_nodes(self) -> None:
         """What was seen of nodes that are gone goes, once that is about half of all."""

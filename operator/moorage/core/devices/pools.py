@@ -307,6 +307,11 @@ _Content = tuple[str, bool, dict[str, DeviceAttribute], dict[str, str | int]]
 
 def facts_of(driver: str, device: Device) -> DeviceFacts:
     """The same value for all devices that look the same to expressions."""
+    return _facts(facts_content(driver, device))
+
+
+def facts_content(driver: str, device: Device) -> bytes:
+    """All that expressions can ask of a device."""
     capacity = {name: one.value for name, one in (device.capacity or {}).items()}
     content: _Content = (
         driver,
@@ -314,7 +319,7 @@ def facts_of(driver: str, device: Device) -> DeviceFacts:
         device.attributes or {},
         capacity,
     )
-    return _facts(msgspec.json.encode(content))
+    return msgspec.json.encode(content)
 
 
 @memoized(byte_size, most=16384, budget=2**23)

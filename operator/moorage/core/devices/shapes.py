@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from moorage.core.devices.pools import Pool
-from moorage.core.devices.uses import DevicesInUse, UseCounts
+import hashlib
+from typing import TypeAlias
+
+import msgspec
+
+from moorage.core.devices.pools import CounterId, Pool, PoolState, facts_content
+from moorage.core.devices.uses import AvailableDevices, DevicesInUse, UseCounts
+
+_Shape: TypeAlias = tuple[
+    str,
+    PoolState,
+    tuple[tuple[tuple[object, ...], tuple[object, ...]], ...],
+    tuple[tuple[CounterId, int], ...] | None,
+]
 
 
-def shape_of(pool: Pool, uses: DevicesInUse) -> tuple[object, ...]:
+def shape_of(pool: Pool, uses: DevicesInUse) -> _Shape:
     """All of a pool that the search looks at, names left out."""
     devices = tuple((one.equivalence_key, _content(uses.of(one.id))) for one in pool.devices)
     left = uses.remaining_counters(pool)
@@ -21,3 +33,16 @@ def shape_of(pool: Pool, uses: DevicesInUse) -> tuple[object, ...]:
 def _content(use: UseCounts) -> tuple[object, ...]:
     """A use without what order its capacities came in."""
     return use.whole > 0, use.shares > 0, tuple(sorted(use.consumed.items()))
+
+
+def offer_digest(offer: AvailableDevices) -> str:
+    """The same for offers of one shape, in every process."""
+    told = [
+        (driver, state.value, [(*look[1:], use) for look, use in devices], left)
+        for driver, state, devices, left in (shape_of(pool, offer.uses) for pool in offer.pools)
+        if devices or state is not PoolState.USABLE
+    ]
+    facts = [
+        facts_content(one.id.driver, one.device) for pool in offer.pools for one in pool.devices
+    ]
+    return hashlib.blake2b(msgspec.json.encode((told, facts)), digest_size=16).hexdigest()

@@ -44,6 +44,7 @@ def key_frame(
         nominations.states(),
         # what is under way, which is little
         tuple(store.index(DeviceLedger).assumptions()),
+        tuple(store.index(DeviceLedger).searches.given_up()),
         tuple(store.index(VolumeOffers).assumptions()),
     )
 

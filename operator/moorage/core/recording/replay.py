@@ -266,6 +266,8 @@ def _apply_assumption(change: Entry, context: CycleContext) -> None:
             ledger.confirm(change.claim)
         case changes.ClaimReleased():
             ledger.release(ledger.assumed(change.claim) or change.claim)
+        case changes.DeviceSearchGivenUp():
+            ledger.searches.give_up(change)
         case changes.VolumesAssumed():
             offers.assume(change.volumes, change.claims)
         case changes.VolumesReleased():

@@ -129,6 +129,7 @@ _Wired: TypeAlias = (
     | changes.ClaimAssumed
     | changes.ClaimConfirmed
     | changes.ClaimReleased
+    | changes.DeviceSearchGivenUp
     | changes.VolumesAssumed
     | changes.VolumesReleased
     | changes.Time

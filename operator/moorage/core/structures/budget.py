@@ -23,7 +23,12 @@ class OutOfTime(BaseException):
 
 
 class Budget(Protocol):
-    """What work asks of the budget. It may end by it, and never chooses by it."""
+    """What work asks of the budget. It may end by it, and never chooses by it; whoever gives
+    something up for good by ``now`` writes that down.
+    """
+
+    def now(self) -> float:
+        """Seconds, of own time as long as the slice lasts."""
 
     @property
     def over(self) -> bool:
@@ -50,6 +55,10 @@ class TimeBudget:
         self.slice = ATTEMPT_SLICE_SECONDS
         self._now = now
         self._until = math.inf
+
+    def now(self) -> float:
+        """Seconds, of own time as long as the slice lasts."""
+        return self._now()
 
     def __enter__(self) -> None:
         self._until = self._now() + self.slice

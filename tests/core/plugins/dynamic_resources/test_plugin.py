@@ -4,6 +4,7 @@ vectors.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -73,6 +74,7 @@ from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArg
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, ClaimReservation
 from moorage.core.plugins.dynamic_resources.plugin import DynamicResources
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.structures.budget import TimeBudget
 from tests.builders import make_node, make_pod
 
 PLUGIN = DynamicResources()
@@ -133,8 +135,11 @@ def allocated(node: str = "n0", device: str = "d0", tied: bool = True, **result:
     return Allocation(DeviceAllocation((given,)), only if tied else None)
 
 
-def world(*objects: HasMetadata, nodes: int = 2) -> CycleContext:
-    """Nodes with a device each, and these objects."""
+def world(*objects: HasMetadata, nodes: int = 2, tick: float = 0.0) -> CycleContext:
+    """Nodes with a device each, and these objects; a clock that goes on so many seconds whenever
+    it is looked at.
+    """
+    looks = itertools.count()
     cache = Cache()
     cache.store.put(GPU)
     for i in range(nodes):
@@ -143,7 +148,7 @@ def world(*objects: HasMetadata, nodes: int = 2) -> CycleContext:
         cache.store.put(obj)
     for i in range(nodes):
         cache.put_node(make_node(f"n{i}"))
-    return CycleContext(cache)
+    return CycleContext(cache, budget=TimeBudget(lambda: next(looks) * tick))
 
 
 def placed(pod: Pod, context: CycleContext) -> ScheduleResult:
@@ -454,12 +459,12 @@ def test_a_fault_ends_with_its_cause() -> None:
 
 
 def test_a_search_that_takes_too_long() -> None:
-    """``filterTimeout`` bounds it, by devices tried; 0s does not."""
+    """``filterTimeout`` bounds it, by the clock that is handed in; 0s does not."""
     requests = tuple(
         DeviceRequest(f"r{i}", ExactDeviceRequest("", "gpu", None, "ExactCount", 5))
         for i in range(2)
     )
-    context = world(claim("c0", *requests), slice_of("n0", 9), nodes=1)
+    context = world(claim("c0", *requests), slice_of("n0", 9), nodes=1, tick=1e-5)
     outcome = refused(user("p", "c0"), context, filter_timeout="1ms")
     assert (
         outcome.message
@@ -476,7 +481,8 @@ def test_a_search_that_takes_too_long_speaks_of_its_node_alone(names: tuple[str,
         for i in range(2)
     )
     devices = {"n0": 9, "n1": 9, "n2": 10}
-    context = world(claim("c0", *requests), *(slice_of(*one) for one in devices.items()), nodes=0)
+    slices = (slice_of(*one) for one in devices.items())
+    context = world(claim("c0", *requests), *slices, nodes=0, tick=1e-5)
     for name in names:
         context.cache.put_node(make_node(name))
     pod = user("p", "c0")
@@ -756,7 +762,7 @@ def test_arguments_are_written_as_kubernetes_writes_them() -> None:
         == DynamicResourcesArgs("1m", "600s")
         == DynamicResourcesArgs("1m0s", "10m0s")
     )
-    assert DynamicResourcesArgs().tries == 1_000_000
+    assert DynamicResourcesArgs().search_seconds == 10
 
 
 def test_only_changed_nodes_are_asked_again() -> None:

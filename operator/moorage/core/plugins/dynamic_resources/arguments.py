@@ -8,16 +8,11 @@ from typing import ClassVar
 from kubefacts.durations import parse_signed, text_of
 from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
 
-_TRIES_PER_SECOND = 100_000
-"""Ten such seconds are about six of the clock's own time; a search goes on in slices, between which
-others are decided.
-"""
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs:
-    """How long to search for devices on one node (0s: as long as it takes), and how long to wait
-    for devices to become usable.
+    """How long to search for devices on one node (own time of the search; 0s: as long as it
+    takes), and how long to wait for devices to become usable.
     """
 
     __pydantic_config__: ClassVar = ARGUMENTS
@@ -45,9 +40,9 @@ class DynamicResourcesArgs:
         return found
 
     @property
-    def tries(self) -> int:
-        """How many devices are tried on one node, 0 for any number."""
-        return round(parse_signed(self.filter_timeout) * _TRIES_PER_SECOND)
+    def search_seconds(self) -> float:
+        """How long a search on one node may take, 0 for as long as it takes."""
+        return parse_signed(self.filter_timeout)
 
 
 def _normal(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -24,9 +25,8 @@ from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister, Store
 from moorage.core.devices.allocation_results import allocation_of
-from moorage.core.devices.allocator import AllocationTimeout, Allocator, ClaimAssignment
+from moorage.core.devices.allocator import ClaimAssignment
 from moorage.core.devices.candidate_order import CandidateOrder
-from moorage.core.devices.claim_requests import evaluate_all
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices
 from moorage.core.devices.extended_resources import (
     ExtendedResourceRequests,
@@ -37,6 +37,7 @@ from moorage.core.devices.extended_resources import (
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, binding_failed, check_classes, claims_of
 from moorage.core.devices.pools import AllocationError
+from moorage.core.devices.searches import AllocationTimeout, SoughtDevices
 from moorage.core.devices.uses import device_uses_of
 from moorage.core.objects.meta import key
 from moorage.core.objects.nodes import Node
@@ -46,7 +47,7 @@ from moorage.core.objects.resource_claims import Allocation, DeviceClass, Resour
 from moorage.core.pods.node_selection import NodeTerms, compile_node_selector
 from moorage.core.pods.requests import FIT, pod_amounts
 from moorage.core.pods.resource_names import is_delegable
-from moorage.core.structures.budget import Budget, OutOfTime
+from moorage.core.structures.budget import Budget
 from moorage.core.structures.sparse import HAS
 
 _MAX_KEPT_CHOICES = 16
@@ -85,6 +86,10 @@ class DeviceDemand:
     stale: ResourceClaim | None
     ledger: DeviceLedger
     devices: DeviceSupply
+    sought: dict[tuple[int, float], tuple[SoughtDevices, ExtendedResourceRequests]] = (
+        dataclasses.field(default_factory=dict, init=False)
+    )
+    """By alternatives, and how long a search may take."""
 
     @property
     def unallocated(self) -> tuple[ResourceClaim, ...]:
@@ -121,29 +126,30 @@ class DeviceDemand:
         self,
         node: Node,
         way: int,
-        tries: int,
+        seconds: float,
         budget: Budget,
         order: CandidateOrder | None = None,
     ) -> DevicesFound | None:
         """Devices for all that lacks them, tried in this order. Raises AllocationError,
         AllocationTimeout, OutOfTime.
         """
+        key = way, seconds
+        if key not in self.sought:
+            self.sought[key] = self._seek(way, seconds)
+        sought, requested = self.sought[key]
+        if order is not None:
+            sought = sought._replace(order=order)
+        found = self.ledger.searches.find(sought, node, self.devices, budget)
+        return None if found is None else DevicesFound(tuple(sought.claims), found, requested)
+
+    def _seek(self, way: int, seconds: float) -> tuple[SoughtDevices, ExtendedResourceRequests]:
+        """What is sought where devices stand for these resources."""
         resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
         requested = requests_for(self.pod, resources, self.classes)
         claims = self.unallocated + (
             (claim_to_create(self.pod, requested.requests),) if resources else ()
         )
-        versions = tuple((one.metadata.uid, one.metadata.resource_version) for one in claims)
-        what = self.pod.metadata.uid, way, tries, versions, order
-        search = self.devices.searches.take(what, node)
-        if search is None:
-            offer = self.devices.available(node)
-            evaluate_all(claims, offer, budget.check)
-            search = Allocator(claims, offer, tries, order)
-        if not search.run(lambda: budget.over):
-            self.devices.searches.keep(what, node, search)
-            raise OutOfTime
-        return DevicesFound(claims, search.assignments(), requested) if search.succeeded else None
+        return SoughtDevices(_digest(claims, seconds), claims, seconds), requested
 
     def without_kept(self, kept: Sequence[KeptDevices]) -> DeviceDemand:
         """The same where these are kept for others."""
@@ -218,7 +224,7 @@ def allocated(
 # ---- what nominated pods will get ----------------------------------------------------------------
 
 
-def kept_devices(snapshot: Snapshot, tries: int) -> Mapping[str, KeptDevices]:
+def kept_devices(snapshot: Snapshot, seconds: float) -> Mapping[str, KeptDevices]:
     """By nominated pod (UID): what it will get on its node, as things are. Raises OutOfTime."""
     store, logs = snapshot.store, snapshot.nodes.logs
     clocks = (
@@ -227,21 +233,21 @@ def kept_devices(snapshot: Snapshot, tries: int) -> Mapping[str, KeptDevices]:
         store.version_counter(DeviceClass),
     )
     rests_on = (*clocks, logs[Aspect.LABELS], logs[Aspect.ALLOCATABLE])
-    by_tries = store.index(_kept_choices)
-    if tries not in by_tries and len(by_tries) >= _MAX_KEPT_CHOICES:
-        by_tries.clear()
-    return by_tries[tries].all(
-        snapshot, rests_on, functools.partial(_choose_devices, snapshot, tries)
+    by_seconds = store.index(_kept_choices)
+    if seconds not in by_seconds and len(by_seconds) >= _MAX_KEPT_CHOICES:
+        by_seconds.clear()
+    return by_seconds[seconds].all(
+        snapshot, rests_on, functools.partial(_choose_devices, snapshot, seconds)
     )
 
 
-def _kept_choices(_store: Store) -> defaultdict[int, KeptChoices[KeptDevices]]:
-    """By how many devices are tried: profiles that differ in that may differ in what they find."""
+def _kept_choices(_store: Store) -> defaultdict[float, KeptChoices[KeptDevices]]:
+    """By how long a search may take: profiles that differ in that may differ in what they find."""
     return defaultdict(KeptChoices)
 
 
 def _choose_devices(
-    snapshot: Snapshot, tries: int, pod: Pod, row: int, others: Sequence[KeptDevices]
+    snapshot: Snapshot, seconds: float, pod: Pod, row: int, others: Sequence[KeptDevices]
 ) -> KeptDevices | None:
     """What a pod gets on its node beside what is kept for others; None where that fails."""
     node = snapshot.nodes.nodes[row]
@@ -253,7 +259,7 @@ def _choose_devices(
         way = int(wanted.alternatives(snapshot.nodes, np.array([row]))[0])
         if way < 0 or not (way or wanted.claims):
             return None
-        found = wanted.find(node, way, tries, snapshot.budget)
+        found = wanted.find(node, way, seconds, snapshot.budget)
         return None if found is None else _kept(wanted, found, node)
     except (ClaimError, SelectorError, QuantityError, AllocationError, AllocationTimeout):
         return None
@@ -296,6 +302,12 @@ def _terms(claim: ResourceClaim) -> NodeTerms | None:
         if allocation is None or allocation.node_selector is None
         else compile_node_selector(allocation.node_selector)
     )
+
+
+def _digest(claims: Sequence[ResourceClaim], seconds: float) -> str:
+    """The same where the same is sought for as long, names of claims aside."""
+    content = msgspec.json.encode(([claim.spec for claim in claims], seconds))
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _listed(resource: str, nodes: NodeColumns, rows: Rows) -> npt.NDArray[np.bool_]:

@@ -9,8 +9,8 @@ import numpy as np
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.devices.allocator import AllocationTimeout
 from moorage.core.devices.pools import AllocationError, AlternativesFailed, PoolState
+from moorage.core.devices.searches import AllocationTimeout
 from moorage.core.objects.nodes import Node
 from moorage.core.plugins.dynamic_resources.device_demand import (
     Alternatives,
@@ -29,7 +29,9 @@ _MAX_ALTERNATIVES = 8
 """The most that a request may have; the first scores as much, the next one less."""
 
 _MAX_KNOWN_SHAPES = 8192
-"""Shapes of which it is remembered what came of a search: each allocation may make a new one."""
+"""Shapes, beside one for each node, of which it is remembered what came of a search: each
+allocation may make a new one.
+"""
 JudgeFn = Callable[[DeviceDemand, Node, DevicesFound | None], int]
 """What a plugin makes of what was found on a node."""
 
@@ -40,20 +42,20 @@ class NodeSearch:
     """
 
     def __init__(
-        self, state: DynamicResourcesState, snapshot: Snapshot, tries: int, *, judge: JudgeFn
+        self, state: DynamicResourcesState, snapshot: Snapshot, seconds: float, *, judge: JudgeFn
     ) -> None:
         self._state = state
         self._demand = state.demand
         self._nodes = snapshot.nodes
         self._budget = snapshot.budget
-        self._tries = tries
+        self._seconds = seconds
         self._judge = judge
 
     def run(self, ways: Alternatives, rows: Rows) -> Iterator[tuple[int, int]]:
         """(place among the rows, what ``judge`` says) for each node on which something has to be
         found; faults for those that fail. Raises OutOfTime.
         """
-        if len(self._state.known) > _MAX_KNOWN_SHAPES:
+        if len(self._state.known) > _MAX_KNOWN_SHAPES + self._nodes.rows:
             self._state.known.clear()
         numbers = np.arange(self._nodes.rows)[rows]
         needed = np.flatnonzero((ways >= 0) if self._demand.unallocated else (ways > 0))
@@ -98,7 +100,7 @@ class NodeSearch:
 
     def _find(self, node: Node, way: int) -> int:
         try:
-            found = self._demand.find(node, way, self._tries, self._budget)
+            found = self._demand.find(node, way, self._seconds, self._budget)
         except AlternativesFailed as fault:
             return self._state.exclusion(str(fault))
         if found is not None:

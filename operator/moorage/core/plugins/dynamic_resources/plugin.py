@@ -5,9 +5,9 @@ Whether claims can be allocated on a node depends on what the node offers, names
 asked once for each *shape* of what nodes offer (``devices.ledger``), and again for the chosen node
 when the pod is reserved for, with names.
 
-Core has no clock. ``filterTimeout`` is therefore a number of devices tried, ``_TRIES_PER_SECOND``
-for each second; and that a device took longer than ``bindingTimeout`` to become usable is found by
-whoever waits for it, who gives the claim up then.
+A search goes on in slices (``devices.searches``). Core has no clock of its own: ``filterTimeout``
+is told by the budget's. That a device took longer than ``bindingTimeout`` to become usable is found
+by whoever waits for it, who gives the claim up then.
 Cost: nothing for pods without claims; else a search for devices on each node that has any, the
 dearest thing a profile can do.
 Source: kube-scheduler DynamicResources (v1.36). Deviations:
@@ -28,10 +28,10 @@ from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.devices.allocator import AllocationTimeout
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated
 from moorage.core.devices.pools import AllocationError
+from moorage.core.devices.searches import AllocationTimeout
 from moorage.core.framework.cluster_events import (
     ActionType,
     ClusterEventWithHint,
@@ -246,7 +246,7 @@ class DynamicResources:
             or not (other.spec.resource_claims or any(delegable(other)))
         ):
             return state
-        kept = kept_devices(snapshot, self.args.tries).get(other.metadata.uid)
+        kept = kept_devices(snapshot, self.args.search_seconds).get(other.metadata.uid)
         return state if kept is None else state.without_kept(kept)
 
     def prepare_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
@@ -287,7 +287,8 @@ class DynamicResources:
         way = int(wanted.alternatives(snapshot.nodes, np.array([row]))[0])
         try:
             order = None if self.ordering is None else self.ordering.candidate_order(snapshot)
-            found = wanted.find(target, way, self.args.tries, snapshot.budget, order)
+            seconds = self.args.search_seconds
+            found = wanted.find(target, way, seconds, snapshot.budget, order)
             allocations = wanted.allocations(found, target) if found is not None else ()
         except (AllocationError, QuantityError, AllocationTimeout) as error:
             return ReserveResult(error_status(str(error)))
@@ -315,7 +316,7 @@ class DynamicResources:
     def _search(
         self, state: DynamicResourcesState, snapshot: Snapshot, judge: JudgeFn
     ) -> NodeSearch:
-        return NodeSearch(state, snapshot, self.args.tries, judge=judge)
+        return NodeSearch(state, snapshot, self.args.search_seconds, judge=judge)
 
     def _lost_claims(self, pod: Pod, attempt: FailedAttempt, group: str = "") -> LostClaims:
         """The claims that nobody but this pod, or its group (UID), has reserved, and that can't be
