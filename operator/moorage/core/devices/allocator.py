@@ -102,19 +102,21 @@ class Allocator:
         return not any(pause() for _ in self._steps)
 
     def _search(self, claims: Sequence[ResourceClaim]) -> Steps[None]:
-        asked: list[ClaimQueries] = []
-        for claim in claims:
-            asked.append((yield from queries_of(claim, self.available)))
+        asked: dict[int, ClaimQueries] = {}
+        for i, claim in enumerate(claims):
+            asked[i] = yield from queries_of(claim, self.available)
         slots = [
             RequestSlot(i, alternatives)
-            for i, wishes in enumerate(asked)
+            for i, wishes in asked.items()
             for alternatives in wishes.requests
         ]
-        constraints = [wishes.constraints for wishes in asked]
+        constraints = [wishes.constraints for wishes in asked.values()]
         attempt = _Attempt(claims, constraints, self.available, self._order)
         chosen = yield from attempt.fulfil(slots)
         if chosen is None:
-            _check_faults([fault for wishes in asked for fault in wishes.faults] + attempt.faults)
+            _check_faults(
+                [fault for wishes in asked.values() for fault in wishes.faults] + attempt.faults
+            )
             return
         by_claim: list[list[DeviceQuery]] = [[] for _ in claims]
         for slot, wish in zip(slots, chosen, strict=True):
