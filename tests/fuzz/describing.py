@@ -34,9 +34,9 @@ from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.devices.claim_decisions import ClaimDecision
 from moorage.core.devices.device_cel import DeviceFacts
+from moorage.core.devices.device_searches import DeviceSearches
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pools import AllocationError
-from moorage.core.devices.searches import DeviceSearches
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests

@@ -169,19 +169,19 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         name="device searches: what was set down is gone on with whatever has changed",
-        file="core/devices/searches.py",
+        file="core/devices/device_searches.py",
         old="same = search is not None and before == shape and",
         new="same = search is not None and",
-        tests=(f"{_TESTS}/devices/test_searches.py::test_what_a_search_read_changes",),
+        tests=(f"{_TESTS}/devices/test_device_searches.py::test_what_a_search_read_changes",),
     ),
     Mutant(
         name="device searches: a slice that is over gives a search up",
-        file="core/devices/searches.py",
+        file="core/devices/device_searches.py",
         old="if 0 < sought.seconds < search.seconds:",
         new="if sought.seconds > 0:",
         tests=(
             (
-                f"{_TESTS}/devices/test_searches.py"
+                f"{_TESTS}/devices/test_device_searches.py"
                 "::test_a_search_that_goes_on_from_slice_to_slice_is_given_up"
             ),
         ),

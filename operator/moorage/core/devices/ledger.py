@@ -22,6 +22,7 @@ from moorage.core.columns.changes import ClaimAssumed, ClaimConfirmed, ClaimRele
 from moorage.core.columns.store import Store
 from moorage.core.devices.claim_decisions import ClaimDecision, identity_of
 from moorage.core.devices.device_cel import DeviceFacts, holds
+from moorage.core.devices.device_searches import DeviceSearches
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices
 from moorage.core.devices.devices_left import DevicesLeft
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
@@ -36,7 +37,6 @@ from moorage.core.devices.pools import (
     gather_pools,
     pool_of,
 )
-from moorage.core.devices.searches import DeviceSearches
 from moorage.core.devices.shapes import shape_of
 from moorage.core.devices.taint_rules import TaintedSlices
 from moorage.core.devices.uses import (
@@ -99,7 +99,7 @@ class DeviceLedger:
         self._beside: OrderedDict[frozenset[int], DevicesLeft] = OrderedDict()
         TaintedSlices(store, self._put_slice)
         store.follow(ResourceClaim, self._put_claim)
-        store.follow(DeviceClass, self._put_class)
+        store.follow(DeviceClass, lambda _old, _new: self.searches.forget())
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -304,10 +304,7 @@ class DeviceLedger:
         self._forget_shapes(PoolId(taken.device.driver, taken.device.pool))
         self._uses.count(taken, sign)
 
-    # ---- classes and slices ----------------------------------------------------------------------
-
-    def _put_class(self, _old: DeviceClass | None, _new: DeviceClass | None) -> None:
-        self.searches.forget()
+    # ---- slices ----------------------------------------------------------------------------------
 
     def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         if new is not None:

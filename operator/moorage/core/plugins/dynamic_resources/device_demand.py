@@ -27,6 +27,7 @@ from moorage.core.columns.store import Lister, Store
 from moorage.core.devices.allocation_results import allocation_of
 from moorage.core.devices.allocator import ClaimAssignment
 from moorage.core.devices.candidate_order import CandidateOrder
+from moorage.core.devices.device_searches import AllocationTimeout, SoughtDevices
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices
 from moorage.core.devices.extended_resources import (
     ExtendedResourceRequests,
@@ -37,7 +38,6 @@ from moorage.core.devices.extended_resources import (
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, binding_failed, check_classes, claims_of
 from moorage.core.devices.pools import AllocationError
-from moorage.core.devices.searches import AllocationTimeout, SoughtDevices
 from moorage.core.devices.uses import device_uses_of
 from moorage.core.objects.meta import key
 from moorage.core.objects.nodes import Node

@@ -9,8 +9,8 @@ import numpy as np
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.devices.device_searches import AllocationTimeout
 from moorage.core.devices.pools import AllocationError, AlternativesFailed, PoolState
-from moorage.core.devices.searches import AllocationTimeout
 from moorage.core.objects.nodes import Node
 from moorage.core.plugins.dynamic_resources.device_demand import (
     Alternatives,

@@ -5,7 +5,7 @@ Whether claims can be allocated on a node depends on what the node offers, names
 asked once for each *shape* of what nodes offer (``devices.ledger``), and again for the chosen node
 when the pod is reserved for, with names.
 
-A search goes on in slices (``devices.searches``). Core has no clock of its own: ``filterTimeout``
+A search goes on in slices (``devices.device_searches``). Core has no clock of its own: ``filterTimeout``
 is told by the budget's. That a device took longer than ``bindingTimeout`` to become usable is found
 by whoever waits for it, who gives the claim up then.
 Cost: nothing for pods without claims; else a search for devices on each node that has any, the
@@ -28,10 +28,10 @@ from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
+from moorage.core.devices.device_searches import AllocationTimeout
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated
 from moorage.core.devices.pools import AllocationError
-from moorage.core.devices.searches import AllocationTimeout
 from moorage.core.framework.cluster_events import (
     ActionType,
     ClusterEventWithHint,

@@ -18,8 +18,8 @@ from moorage.core.columns.changes import DeviceSearchGivenUp, Entry, NodePut, Ob
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
 from moorage.core.devices.allocator import Allocator
+from moorage.core.devices.device_searches import AllocationTimeout, SoughtDevices
 from moorage.core.devices.ledger import DeviceLedger
-from moorage.core.devices.searches import AllocationTimeout, SoughtDevices
 from moorage.core.devices.uses import DeviceUse, device_uses_of
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.resource_claims import (
@@ -259,6 +259,7 @@ def test_what_a_search_read_changes(
     context, wanted = a_context(slice_of("n0", 3)), sought(claim(asks("r", 2)))
     if slices:
         budget = _Looks(1.0)
+        budget.slice = 4.5  # by then the first device is given
         with pytest.raises(OutOfTime), budget:
             find(context, "n0", wanted, budget)
     else:
