@@ -5,9 +5,9 @@ Whether claims can be allocated on a node depends on what the node offers, names
 asked once for each *shape* of what nodes offer (``devices.ledger``), and again for the chosen node
 when the pod is reserved for, with names.
 
-A search goes on in slices (``devices.device_searches``). Core has no clock of its own: ``filterTimeout``
-is told by the budget's. That a device took longer than ``bindingTimeout`` to become usable is found
-by whoever waits for it, who gives the claim up then.
+A search goes on in slices (``devices.device_searches``). Core has no clock of its own:
+``filterTimeout`` is told by the budget's. That a device took longer than ``bindingTimeout`` to
+become usable is found by whoever waits for it, who gives the claim up then.
 Cost: nothing for pods without claims; else a search for devices on each node that has any, the
 dearest thing a profile can do.
 Source: kube-scheduler DynamicResources (v1.36). Deviations:
