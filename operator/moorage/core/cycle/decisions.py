@@ -11,6 +11,7 @@ import enum
 
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.context import Decision
+from moorage.core.cycle.group_placements import ALL_NODES, Placement
 from moorage.core.framework.extenders import ExtenderAnswer
 from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
@@ -26,20 +27,22 @@ class DecidedBy(enum.IntEnum):
     """A member of a gang that room may be held for."""
     EXTENDER_CYCLE = 3
     GROUP_MEMBER = 5
-    """A member of a PodGroup, on any node."""
+    """A member of a PodGroup, on the nodes of one placement."""
     NOBODY = 4
     """A fault or the clock ended the attempt: it cannot be decided again."""
 
 
 class Decided(Entry, frozen=True):
     """An outcome. ``sampled_from``: where the search of a sampling profile began.
-    ``cycle``: the number of the extender cycle, 0 for none.
+    ``cycle``: the number of the extender cycle, 0 for none. ``placement``: on which nodes a member
+    of a PodGroup was tried.
     """
 
     outcome: Decision
     by: DecidedBy
     sampled_from: int = 0
     cycle: int = 0
+    placement: Placement = ALL_NODES
 
 
 class ExtenderCycleBegan(Entry, frozen=True):

@@ -19,11 +19,10 @@ import functools
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
-import numpy as np
-
 from moorage.core.columns.changes import Nomination
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.group_placements import (
     Placement,
     PlacementScorer,
@@ -102,7 +101,7 @@ def decide_member(
     evaluation = cycle.run_filters(pod, revision, context)
     if isinstance(evaluation, Diagnosis):
         return evaluation
-    among = placement.rows
+    among = placement.rows(context.snapshot.nodes)
     if evaluation.fits and (among is None or evaluation.fits_among(among)):
         return cycle.choose_node(pod, evaluation, revision, context, among)
     said = fit_error(evaluation, context.snapshot, among)
@@ -113,22 +112,12 @@ def place_member(
     pod: Pod, revision: Revision, context: CycleContext, placement: Placement
 ) -> Decision:
     """Decide, and assume the pod on its node."""
+    journal, sampled_from = context.cache.journal, context.sampler.start
     decision = decide_member(pod, revision, context, placement)
+    journal.append(Decided(decision, DecidedBy.GROUP_MEMBER, sampled_from, placement=placement))
     if isinstance(decision, ScheduleResult):
         return cycle.assume_and_reserve(decision, context)
     return decision
-
-
-def place_on_node(chosen: ScheduleResult, context: CycleContext) -> Decision:
-    """Assume a pod where it was to go, if it still fits there."""
-    nodes = context.snapshot.nodes
-    row = nodes.row_of.get(chosen.node)
-    if row is None:
-        text = f"node {chosen.node!r} has been deleted since it was chosen"
-        return Diagnosis.error(chosen.pod, chosen.revision, text)
-    only = np.zeros(nodes.live.size, bool)
-    only[row] = True
-    return place_member(chosen.pod, chosen.revision, context, Placement(chosen.node, only))
 
 
 def schedule_group(
@@ -292,8 +281,10 @@ class _GroupCycle:
         for decision in tried.decisions:
             again = decision
             if isinstance(decision, ScheduleResult):
-                place = functools.partial(place_on_node, decision, self.context)
-                again = yield from patiently(place)
+                if decision.node not in self.context.snapshot.nodes.row_of:
+                    return f"node {decision.node!r} has been deleted since it was chosen"
+                there = Placement(name=decision.node)
+                again = yield from patiently(functools.partial(self.place, decision.pod, there))
                 if isinstance(again, Diagnosis):
                     return again.message
             self.standing.decisions.append(again)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from moorage.core.columns.domains import domains
 from moorage.core.columns.nodes.label_columns import ABSENT
+from moorage.core.columns.nodes.node_columns import NodeColumns
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import MAX_NODE_SCORE
 from moorage.core.framework.status import Code, Status, error_status
@@ -30,10 +31,30 @@ _SCORED_RESOURCES = ("cpu", "memory")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placement:
-    """Nodes that a group is tried on. ``rows``: bool[capacity], None for all."""
+    """Nodes that a group is tried on: those with this value (``name``) of the label ``key``, or the
+    node of this name, or all. Which nodes these are is looked up whenever it is asked: they come
+    and go while the group is placed, and a replay knows no more than this.
+    """
 
+    key: str = ""
     name: str = ""
-    rows: npt.NDArray[np.bool_] | None = None
+
+    def rows(self, nodes: NodeColumns) -> npt.NDArray[np.bool_] | None:
+        """bool[capacity]; None for all nodes, also where all have the value."""
+        if not self.key:
+            return _only(self.name, nodes) if self.name else None
+        inside, rows = np.zeros(nodes.live.size, bool), nodes.all_rows
+        code = nodes.labels.column(self.key).code(self.name)
+        if code != ABSENT:
+            inside[rows] = nodes.live[rows] & (domains(self.key, nodes, rows) == code)
+        return None if int(inside.sum()) == len(nodes) else inside
+
+
+def _only(node: str, nodes: NodeColumns) -> npt.NDArray[np.bool_]:
+    inside = np.zeros(nodes.live.size, bool)
+    if node in nodes.row_of:
+        inside[nodes.row_of[node]] = True
+    return inside
 
 
 ALL_NODES = Placement()
@@ -71,17 +92,8 @@ def placements(
         if isinstance(where, Status):
             return where
         found &= where
-    named = sorted((values[code] or "", code) for code in found)
-    return [_domain(name, there == code, snapshot) for name, code in named] or NO_PLACEMENTS
-
-
-def _domain(name: str, inside: npt.NDArray[np.bool_], snapshot: Snapshot) -> Placement:
-    """A domain that has all nodes is none."""
-    if int(inside.sum()) == len(snapshot.nodes):
-        return Placement(name)
-    rows = np.zeros(snapshot.nodes.live.size, bool)
-    rows[: inside.size] = inside
-    return Placement(name, rows)
+    names = sorted(values[code] or "" for code in found)
+    return [Placement(topology_key, name) for name in names] or NO_PLACEMENTS
 
 
 def _domains_of(
@@ -122,7 +134,7 @@ def _fullness(proposal: Proposal, snapshot: Snapshot) -> int:
     """NodeResourcesFit: what is asked of the nodes of a placement, 0..100 of what they have, the
     mean of cpu and memory.
     """
-    nodes, rows = snapshot.nodes, proposal.placement.rows
+    nodes, rows = snapshot.nodes, proposal.placement.rows(snapshot.nodes)
     inside = (nodes.live if rows is None else rows & nodes.live).nonzero()[0]
     asked = [pod_amounts(pod, SCORED) for pod in proposal.pods]
     scores = []

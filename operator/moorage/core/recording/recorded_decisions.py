@@ -7,6 +7,7 @@ import msgspec
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.context import Decision, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.cycle.group_placements import ALL_NODES, Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 
@@ -39,6 +40,7 @@ class RecordedDecision(Entry, frozen=True):
     sampled_from: int
     cycle: int
     outcome: RecordedOutcome
+    placement: Placement = ALL_NODES
 
 
 def recorded(decided: Decided) -> RecordedDecision:
@@ -51,6 +53,7 @@ def recorded(decided: Decided) -> RecordedDecision:
         decided.sampled_from,
         decided.cycle,
         outcome_of(result),
+        decided.placement,
     )
 
 

@@ -15,7 +15,7 @@ from moorage.core.columns import changes
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Entry, Gap
 from moorage.core.columns.store import Store
-from moorage.core.cycle import cycle, gang_cycle, group_cycle, group_placements
+from moorage.core.cycle import cycle, gang_cycle, group_cycle
 from moorage.core.cycle.context import CycleContext, Decision
 from moorage.core.cycle.decisions import (
     Decided,
@@ -53,9 +53,6 @@ class Difference(NamedTuple):
 _DECIDE: dict[DecidedBy, Callable[[Pod, Revision, CycleContext], Decision]] = {
     DecidedBy.CYCLE: cycle.decide,
     DecidedBy.GANG_MEMBER: gang_cycle.decide_member,
-    DecidedBy.GROUP_MEMBER: functools.partial(
-        group_cycle.decide_member, placement=group_placements.ALL_NODES
-    ),
     DecidedBy.HOLDING_GANG_MEMBER: functools.partial(gang_cycle.decide_member, holds=True),
 }
 
@@ -161,12 +158,9 @@ class Replay:
     def _compare(self, decision: RecordedDecision) -> Difference | None:
         if decision.by is DecidedBy.EXTENDER_CYCLE and decision.cycle in self._cycles:
             now = self._cycles[decision.cycle].outcome
-        elif decision.by in _DECIDE and decision.revision is not None:
+        elif (decide := _deciding(decision)) is not None and decision.revision is not None:
             self.context.sampler.start = decision.sampled_from
-            decide = functools.partial(
-                _DECIDE[decision.by], decision.pod, decision.revision, self.context
-            )
-            now = _outcome(decide)
+            now = _outcome(functools.partial(decide, decision.pod, decision.revision, self.context))
         else:
             self.not_made_again += 1
             return None
@@ -179,6 +173,15 @@ class Replay:
         if running is not None:
             self.context.sampler.start = sampled_from
             running.go_on(answer)
+
+
+def _deciding(
+    decision: RecordedDecision,
+) -> Callable[[Pod, Revision, CycleContext], Decision] | None:
+    """Which function of ``core.cycle`` decided; None for none of them."""
+    if decision.by is DecidedBy.GROUP_MEMBER:
+        return functools.partial(group_cycle.decide_member, placement=decision.placement)
+    return _DECIDE.get(decision.by)
 
 
 class _ReplayedCycle:

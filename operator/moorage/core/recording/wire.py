@@ -25,6 +25,7 @@ from moorage.core.cycle.decisions import (
     ProfileDeactivated,
     ProfileHeld,
 )
+from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.extenders import (
     ExtenderAnswer,
     ExtenderFailure,
@@ -93,6 +94,7 @@ class _Decided(Entry, frozen=True, tag=24):
     sampled_from: int
     cycle: int
     outcome: RecordedOutcome
+    placement: tuple[str, str] = ("", "")
 
 
 class _Activated(Entry, frozen=True, tag=30):
@@ -181,8 +183,9 @@ class EntryEncoder:
                 if kept.revision is not None:
                     yield from self._announced(kept.revision)
                 number = self._numbers.get(entry.outcome.revision, -1)
+                where = kept.placement.key, kept.placement.name
                 yield _Decided(
-                    kept.pod, number, kept.by, kept.sampled_from, kept.cycle, kept.outcome
+                    kept.pod, number, kept.by, kept.sampled_from, kept.cycle, kept.outcome, where
                 )
             case ExtenderCycleBegan():
                 yield from self._announced(entry.revision)
@@ -263,6 +266,7 @@ class EntryDecoder:
                     wired.sampled_from,
                     wired.cycle,
                     wired.outcome,
+                    Placement(*wired.placement),
                 )
             case _CycleBegan():
                 revision = self._revisions.get(wired.revision)

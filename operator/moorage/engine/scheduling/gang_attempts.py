@@ -263,17 +263,11 @@ class _Placer:
     def in_placement(self, pod: Pod, placement: Placement, /) -> Decision:
         """A member of a PodGroup."""
         return self.place(
-            self.attempt, pod, self.revision, lambda: self._in_placement(pod, placement)
+            self.attempt,
+            pod,
+            self.revision,
+            lambda: group_cycle.place_member(pod, self.revision, self.context, placement),
         )
-
-    def _in_placement(self, pod: Pod, placement: Placement) -> Decision:
-        sampled_from = self.context.sampler.start
-        outcome = group_cycle.decide_member(pod, self.revision, self.context, placement)
-        by = DecidedBy.GROUP_MEMBER if placement.rows is None else DecidedBy.NOBODY
-        self.context.cache.journal.append(Decided(outcome, by, sampled_from))
-        if isinstance(outcome, ScheduleResult):
-            return cycle.assume_and_reserve(outcome, self.context)
-        return outcome
 
 
 def _refusal(attempt: SchedulingAttempt, pod: Pod, revision: Revision) -> Diagnosis | None:
