@@ -81,7 +81,7 @@ SUITES: Final = (
     ),
     Suite("types", 60, commands=(("mypy",),), measures=False),
     Suite("unit", 300, tests=UNIT, measures=False),
-    Suite("engine", 180, tests=ENGINE),
+    Suite("engine", 180, tests=ENGINE, measures=False),
     Suite("core", 180, tests=CORE, measures=False),
     Suite("vectors", 120, tests=("tests/vectors",), measures=False),
     Suite("fuzz", 90, tests=FUZZ, measures=False),
