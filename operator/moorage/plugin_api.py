@@ -42,6 +42,11 @@ from moorage.core.framework.interfaces import (
     SkippingReservePlugin,
     default_normalize_score,
 )
+from moorage.core.framework.placement_contract import (
+    Placement,
+    PlacementScorePlugin,
+    Proposal,
+)
 from moorage.core.framework.post_filter_contract import (
     FailedAttempt,
     PostFilterPlugin,
@@ -59,6 +64,7 @@ from moorage.core.framework.status import (
     error_status,
     rejected,
 )
+from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, Struct, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -95,6 +101,7 @@ __all__ = [
     "FeasibleScorePlugin",
     "FieldErrorType",
     "FilterPlugin",
+    "GroupSpec",
     "HasMetadata",
     "Lister",
     "Node",
@@ -103,6 +110,8 @@ __all__ = [
     "ObjectReadingPlugin",
     "PermitActor",
     "PermitWait",
+    "Placement",
+    "PlacementScorePlugin",
     "Plugin",
     "PluginRegistration",
     "PluginSpec",
@@ -117,6 +126,7 @@ __all__ = [
     "PreFilterPlugin",
     "PreFilterResult",
     "PreScorePlugin",
+    "Proposal",
     "QuantityError",
     "QueueingHintFn",
     "Reason",

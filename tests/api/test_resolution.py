@@ -119,19 +119,19 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "spec.plugins.score.enabled[0].name: 'NodeName': this plugin does not take part at score",
     ),
     "plugin-to-come": (
-        enabled("multiPoint", "PodGroupPodsCount"),
+        enabled("multiPoint", "DeferredPodScheduling"),
         "NotYetSupported",
         (
-            "spec.plugins.multiPoint.enabled[0].name: 'PodGroupPodsCount': this plugin of "
+            "spec.plugins.multiPoint.enabled[0].name: 'DeferredPodScheduling': this plugin of "
             "kube-scheduler is not supported yet"
         ),
     ),
     "args-of-plugin-to-come": (
-        with_args({}, "PodGroupPodsCount"),
+        with_args({}, "DeferredPodScheduling"),
         "NotYetSupported",
         (
-            "spec.pluginConfig[0].name: 'PodGroupPodsCount': this plugin of kube-scheduler is not "
-            "supported yet"
+            "spec.pluginConfig[0].name: 'DeferredPodScheduling': this plugin of kube-scheduler is "
+            "not supported yet"
         ),
     ),
     "queue-sort": (
@@ -490,8 +490,8 @@ SAME_CONTENT: dict[str, tuple[dict[str, Any], ...]] = {
         {"plugins": {"score": {"disabled": [{"name": "*"}]}}},
     ),
     "a weight, wherever it is said": (
-        {"weights": {FIT: 7}},
-        {"plugins": {"multiPoint": {"enabled": [{"name": FIT, "weight": 7}]}}},
+        {"weights": {"NodeAffinity": 7}},
+        {"plugins": {"multiPoint": {"enabled": [{"name": "NodeAffinity", "weight": 7}]}}},
     ),
     "arguments that are the defaults": (
         {},
@@ -545,7 +545,7 @@ def test_a_name_stays_what_it_is() -> None:
     profile["metadata"] |= {"labels": {"a": "b"}, "uid": "another"}
     found = RESOLVER(profile, {"shared": config, "unused": a_config("unused", FIT, {})}).id
     assert found == content_of(by_reference("shared"), config)
-    assert found == "64762f2b", (
+    assert found == "2d5e4b44", (
         "stored revisions bear this name: another one for the same content swaps every profile at "
         "an upgrade"
     )
@@ -610,10 +610,13 @@ def test_a_bad_spec_still_has_name_and_references() -> None:
         ),
         ("NodeResourceFit", {}, "UnknownPlugin", 'did you mean "NodeResourcesFit"?'),
         (
-            "PodGroupPodsCount",
+            "DeferredPodScheduling",
             {},
             "NotYetSupported",
-            "spec.plugin: 'PodGroupPodsCount': this plugin of kube-scheduler is not supported yet",
+            (
+                "spec.plugin: 'DeferredPodScheduling': this plugin of kube-scheduler is not "
+                "supported yet"
+            ),
         ),
         ("", {}, "InvalidSpec", "spec.plugin: '': should have at least 1 character"),
         (FIT, [], "InvalidSpec", "spec.args: '[…]': must be an object"),

@@ -1280,7 +1280,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="trials: an unbound decision makes room",
         file="core/trials/unbound.py",
-        old="points={**revision.points, ExtensionPoint.POST_FILTER: ()}",
+        old="points={**revision.points, **_NOBODY}",
         new="points=revision.points",
         tests=(f"{_TESTS}/trials/test_pairs.py::test_unbound_revisions_make_no_room",),
     ),
@@ -1373,9 +1373,9 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         name="group placements: members that run say nothing",
-        file="core/cycle/group_placements.py",
-        old="found &= where",
-        new="pass",
+        file="core/plugins/topology_placement_generator.py",
+        old="if theirs:",
+        new="if False:",
         tests=(
             (f"{_TESTS}/cycle/test_group_cycle.py::test_members_that_run_say_where_the_others_go"),
         ),

@@ -476,10 +476,10 @@ def test_a_change_that_the_schema_forbids_is_refused_by_the_api_server(
             id="missing reference",
         ),
         pytest.param(
-            {"plugins": {"multiPoint": {"enabled": [{"name": "PodGroupPodsCount"}]}}},
+            {"plugins": {"multiPoint": {"enabled": [{"name": "DeferredPodScheduling"}]}}},
             "Accepted",
             "NotYetSupported",
-            "spec.plugins.multiPoint.enabled[0].name: 'PodGroupPodsCount'",
+            "spec.plugins.multiPoint.enabled[0].name: 'DeferredPodScheduling'",
             id="not built yet",
         ),
     ],

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -20,11 +20,11 @@ from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, place_member, schedule_group
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
-from moorage.core.cycle.group_placements import Placement, Proposal, score_proposals
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.interfaces import ExtensionPoint, Scores
+from moorage.core.framework.placement_contract import Placement, Proposal
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import GroupSpec, group_spec
@@ -59,6 +59,13 @@ class TieBreak:
         names = np.array(snapshot.nodes.names, object)[rows]
         return np.array([99 - ranks.get(name, 99) for name in names], np.int64)
 
+    def score_placements(
+        self, _group: GroupSpec, proposals: Sequence[Proposal], _snapshot: Snapshot
+    ) -> Scores:
+        """As of nodes."""
+        names = sorted(one.placement.name for one in proposals)
+        return np.array([99 - names.index(one.placement.name) for one in proposals], np.int64)
+
 
 def pod_groups(case: Case) -> dict[str, Any]:
     """What each attempt comes to, who was never tried and why, and who is where in the end."""
@@ -85,10 +92,14 @@ class _Play:
             revision,
             points={
                 **revision.points,
-                ExtensionPoint.SCORE: (*revision.points[ExtensionPoint.SCORE], TieBreak.name),
+                **{
+                    point: (*revision.points[point], TieBreak.name)
+                    for point in (ExtensionPoint.SCORE, ExtensionPoint.PLACEMENT_SCORE)
+                },
             },
             deciders={**revision.deciders, TieBreak.name: TieBreak(ranks)},
-            weights={**{name: w * 100 for name, w in revision.weights.items()}, TieBreak.name: 1},
+            weights=led(revision.weights),
+            placement_weights=led(revision.placement_weights),
         )
 
     def run(self) -> dict[str, Any]:
@@ -169,9 +180,7 @@ class _Play:
         self, spec: GroupSpec, members: list[Pod], scheduled: list[tuple[Pod, str]]
     ) -> GroupOutcome:
         aware = self.case["featureGates"].get("TopologyAwareWorkloadScheduling", False)
-        attempt = GroupAttempt(
-            spec, members, scheduled, topology_aware=aware, score=score_first_by_name
-        )
+        attempt = GroupAttempt(spec, members, scheduled, topology_aware=aware)
 
         def place(pod: Pod, placement: Placement) -> Decision:
             return place_member(pod, self.revision, self.context, placement)
@@ -179,7 +188,7 @@ class _Play:
         status = validate(attempt)
         if status.code is not Code.SUCCESS:
             return group_outcome(attempt, GroupResult(status), self.revision)
-        result = finished(schedule_group(attempt, place, self.context))
+        result = finished(schedule_group(attempt, place, self.context, self.revision))
         room = NO_ROOM
         if result.status.code is Code.UNSCHEDULABLE:
             plugins = GroupPostFilters(self.revision, self.context, self._fork)
@@ -278,9 +287,9 @@ class _Play:
         return {"code": "Success"}
 
 
-def score_first_by_name(proposals: Sequence[Proposal], snapshot: Snapshot) -> list[int]:
-    """As the oracle scores."""
-    return [score * 100 - i for i, score in enumerate(score_proposals(proposals, snapshot))]
+def led(weights: Mapping[str, int]) -> dict[str, int]:
+    """With the tie-break behind all of them."""
+    return {**{name: weight * 100 for name, weight in weights.items()}, TieBreak.name: 1}
 
 
 PLACEMENTS = re.compile(

@@ -47,9 +47,7 @@ from moorage.core.plugins.node_resources.fit import NAME as FIT
 from moorage.core.plugins.node_resources.fit_arguments import NodeResourcesFitArgs
 from moorage.core.queue.hints import queue_config_of
 
-PLUGINS_TO_COME = frozenset(
-    {"DeferredPodScheduling", "PodGroupPodsCount", "TopologyPlacementGenerator"}
-)
+PLUGINS_TO_COME = frozenset({"DeferredPodScheduling"})
 """kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
 
 

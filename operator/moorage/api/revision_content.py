@@ -45,6 +45,7 @@ def content(
         "version": VERSION,
         "plugins": {point.value: chosen for point, chosen in revision.points.items()},
         "weights": dict(revision.weights),
+        "placementWeights": dict(revision.placement_weights),
         "args": {name: document for name, document in given.items() if document},
         "percentageOfNodesToScore": revision.percentage_of_nodes_to_score,
         "extenders": [_extender(extender) for extender in revision.extenders],

@@ -74,15 +74,22 @@ def _ours(found: dict[str, Any], registry: Registry) -> dict[ExtensionPoint, lis
     return points
 
 
+ADDED = {
+    ExtensionPoint.PRE_SCORE: {"DynamicResources"},
+    ExtensionPoint.PLACEMENT_GENERATE: {"TopologyPlacementGenerator"},
+    ExtensionPoint.PLACEMENT_SCORE: {"PodGroupPodsCount"},
+}
+
+
 def _without_added(
     found: dict[ExtensionPoint, list[tuple[str, int]]],
 ) -> dict[ExtensionPoint, list[tuple[str, int]]]:
-    """What runs, less the one point that only our plugin has."""
+    """What runs, less what kube-scheduler has not: a point of one plugin, and plugins of groups
+    that a gate keeps off there.
+    """
     return {
-        **found,
-        ExtensionPoint.PRE_SCORE: [
-            one for one in found[ExtensionPoint.PRE_SCORE] if one[0] != "DynamicResources"
-        ],
+        point: [one for one in plugins if one[0] not in ADDED.get(point, ())]
+        for point, plugins in found.items()
     }
 
 
@@ -100,10 +107,12 @@ def _run(
     if resolution.errors:
         return None
     revision = resolution.revision
+    weights = {
+        ExtensionPoint.SCORE: revision.weights,
+        ExtensionPoint.PLACEMENT_SCORE: revision.placement_weights,
+    }
     return {
-        point: [
-            (name, revision.weights[name] if point is ExtensionPoint.SCORE else 0) for name in names
-        ]
+        point: [(name, weights.get(point, {}).get(name, 0)) for name in names]
         for point, names in revision.points.items()
     }
 
@@ -224,9 +233,7 @@ def test_object_names_are_unique() -> None:
 
 
 def test_plugins_are_pasted_in() -> None:
-    """Weights where they mean something; the order of the queue and places for groups of pods are
-    left out.
-    """
+    """Weights where they mean something; the order of the queue is left out."""
     plugins = {
         "multiPoint": {
             "disabled": [{"name": "ImageLocality"}],
@@ -235,7 +242,11 @@ def test_plugins_are_pasted_in() -> None:
         "filter": {"enabled": [{"name": "NodeName", "weight": 9}]},
         "score": {"enabled": [{"name": "NodeAffinity"}]},
         "queueSort": {"enabled": [{"name": "PrioritySort"}]},
-        "placementScore": {"disabled": [{"name": "*"}]},
+        "placementScore": {
+            "disabled": [{"name": "*"}],
+            "enabled": [{"name": "NodeResourcesFit", "weight": 3}],
+        },
+        "podGroupPostFilter": {"disabled": [{"name": "DefaultPreemption"}]},
     }
     assert spec_of(plugins=plugins)["plugins"] == {
         "multiPoint": {
@@ -244,15 +255,20 @@ def test_plugins_are_pasted_in() -> None:
         },
         "filter": {"enabled": [{"name": "NodeName"}]},
         "score": {"enabled": [{"name": "NodeAffinity"}]},
+        "placementScore": {
+            "enabled": [{"name": "NodeResourcesFit", "weight": 3}],
+            "disabled": [{"name": "*"}],
+        },
+        "podGroupPostFilter": {"disabled": [{"name": "DefaultPreemption"}]},
     }
 
 
 LEFT_OUT: dict[str, tuple[dict[str, Any], str]] = {
     "a plugin that we lack": (
-        {"plugins": {"multiPoint": {"enabled": [{"name": "PodGroupPodsCount"}]}}},
+        {"plugins": {"multiPoint": {"enabled": [{"name": "DeferredPodScheduling"}]}}},
         (
-            "profiles[0].plugins.multiPoint.enabled[0]: PodGroupPodsCount is left out: there is no "
-            "such plugin here"
+            "profiles[0].plugins.multiPoint.enabled[0]: DeferredPodScheduling is left out: there "
+            "is no such plugin here"
         ),
     ),
     "a misspelt one that is off": (
@@ -267,14 +283,6 @@ LEFT_OUT: dict[str, tuple[dict[str, Any], str]] = {
         (
             "profiles[0].plugins.multiPoint.enabled[0].weight: -1 is left out: a weight can't be "
             "negative"
-        ),
-    ),
-    "placements": (
-        {"plugins": {"placementScore": {"enabled": [{"name": "NodeResourcesFit"}]}}},
-        (
-            "profiles[0].plugins.placementScore: has no equivalent: no plugin looks at a group "
-            "of pods as one; its members are placed one after another, all or none "
-            "(docs/gangs.md)"
         ),
     ),
     "arguments of a plugin without": (

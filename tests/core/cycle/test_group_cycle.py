@@ -24,10 +24,10 @@ from moorage.core.cycle.group_cycle import (
     schedule_group,
 )
 from moorage.core.cycle.group_outcome import group_outcome
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.cycle.group_post_filter import GroupRoom
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.interfaces import ReserveResult
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
 from moorage.core.framework.status import SUCCESS, Code
@@ -93,7 +93,7 @@ def run(group: GroupSpec, outcomes: dict[str, str]) -> tuple[GroupResult, list[s
     undone: list[str] = []
     attempt = GroupAttempt(group, [make_pod(name) for name in outcomes])
     tried = CycleContext(Cache())
-    return finished(schedule_group(attempt, scripted(outcomes, undone), tried)), undone
+    return finished(schedule_group(attempt, scripted(outcomes, undone), tried, REVISION)), undone
 
 
 # ---- how many ------------------------------------------------------------------------------------
@@ -161,11 +161,13 @@ def test_members_that_run_count_and_somebody_new_must_fit() -> None:
     for outcome, message in (("", ""), ("Size", "cannot be satisfied: 2 scheduled, 0 remaining")):
         attempt = GroupAttempt(TRIO, [make_pod("a")], running)
         place = scripted({"a": outcome}, undone)
-        result = finished(schedule_group(attempt, place, CycleContext(Cache())))
+        result = finished(schedule_group(attempt, place, CycleContext(Cache()), REVISION))
         assert message in result.status.message
     enough = dataclasses.replace(TRIO, min_count=2)
     attempt = GroupAttempt(enough, [make_pod("a")], running)
-    result = finished(schedule_group(attempt, scripted({"a": "x"}, undone), CycleContext(Cache())))
+    result = finished(
+        schedule_group(attempt, scripted({"a": "x"}, undone), CycleContext(Cache()), REVISION)
+    )
     assert result.status.message == "pod group is unschedulable"
 
 
@@ -178,7 +180,7 @@ def test_what_is_said_of_each_member() -> None:
     """
     attempt = GroupAttempt(TRIO, [make_pod(name) for name in "abcd"])
     place = scripted({"a": "", "b": "Size", "c": "Size", "d": ""}, [])
-    result = finished(schedule_group(attempt, place, CycleContext(Cache())))
+    result = finished(schedule_group(attempt, place, CycleContext(Cache()), REVISION))
     done = "deallocation and deletion of ResourceClaims completed"
     room = GroupRoom(done, actions={"uid-a": {"Test": "give back"}})
     outcome = group_outcome(attempt, result, REVISION, room)
@@ -223,7 +225,7 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
         cache.observe_waiting(pod, pod_requests(pod))
         cache.nominations.nominate(pod, "n1")
     before = list(cache.nominations.states())
-    steps = schedule_group(GroupAttempt(TRIO, waiting), placer(tried), tried)
+    steps = schedule_group(GroupAttempt(TRIO, waiting), placer(tried), tried, REVISION)
     assert [next(steps), next(steps)] == [True, True]
     assert (cache.assumed, len(cache.nominations)) == (2, 0)
     steps.close()
@@ -240,7 +242,7 @@ def test_siblings_need_not_stand_back_for_each_others_nominations() -> None:
         tried.cache.observe_waiting(pod, pod_requests(pod))
         tried.cache.nominations.nominate(pod, "n1")
     pair = dataclasses.replace(TRIO, min_count=1, priority=5)
-    result = finished(schedule_group(GroupAttempt(pair, waiting), placer(tried), tried))
+    result = finished(schedule_group(GroupAttempt(pair, waiting), placer(tried), tried, REVISION))
     assert [one.pod.metadata.name for one in result.placed] == ["a"]
 
 
@@ -256,7 +258,11 @@ def test_a_member_that_takes_long_is_asked_again() -> None:
 
     one = dataclasses.replace(TRIO, min_count=1)
     steps = schedule_group(
-        GroupAttempt(one, [make_pod("a")]), place, CycleContext(Cache()), lambda: "swapped"
+        GroupAttempt(one, [make_pod("a")]),
+        place,
+        CycleContext(Cache()),
+        REVISION,
+        lambda: "swapped",
     )
     assert next(steps) is False
     assert next(steps) is True
@@ -274,6 +280,7 @@ def test_what_others_take_meanwhile_is_noticed(what: str) -> None:
         GroupAttempt(dataclasses.replace(TRIO, min_count=2), [make_pod(n, cpu="1") for n in "ab"]),
         placer(tried),
         tried,
+        REVISION,
     )
     assert (next(steps), steps.send(False)) == (True, True)
     if what == "room":
@@ -314,7 +321,7 @@ def test_all_members_lie_in_one_domain(sizes: dict[str, str], zone: str) -> None
     tried = context([*zones(**sizes), make_node("outside", cpu="9")])
     group = dataclasses.replace(TRIO, topology_key=ZONE)
     attempt = GroupAttempt(group, [make_pod(name, cpu="1") for name in "abc"], topology_aware=True)
-    result = finished(schedule_group(attempt, placer(tried), tried))
+    result = finished(schedule_group(attempt, placer(tried), tried, REVISION))
     assert {one.node[0] for one in result.placed} == ({zone} if zone else set())
     assert tried.cache.assumed == len(result.placed)
     if not sizes:
@@ -329,7 +336,7 @@ def test_of_more_members_is_better_than_fuller() -> None:
     tried = context(zones(a="1500m", b="4"))
     group = dataclasses.replace(TRIO, min_count=2, topology_key=ZONE)
     members = [make_pod(name, cpu="1") for name in "abcd"]
-    result = finished(schedule_group(GroupAttempt(group, members), placer(tried), tried))
+    result = finished(schedule_group(GroupAttempt(group, members), placer(tried), tried, REVISION))
     assert [one.node[0] for one in result.placed] == ["b"] * 4
 
 
@@ -347,7 +354,7 @@ def test_members_that_run_say_where_the_others_go(on: list[str], message: str) -
     running = [(make_pod(f"r{i}"), node) for i, node in enumerate(on)]
     group = dataclasses.replace(TRIO, topology_key=ZONE)
     attempt = GroupAttempt(group, [make_pod(name) for name in "xyz"], running)
-    result = finished(schedule_group(attempt, placer(tried), tried))
+    result = finished(schedule_group(attempt, placer(tried), tried, REVISION))
     if message:
         assert result.status.message.startswith(message)
         assert (result.status.code, result.placed) == (Code.ERROR, [])
@@ -360,7 +367,7 @@ def test_what_is_said_of_a_placement_counts_its_nodes() -> None:
     tried = context(zones(a="1", b="1"))
     group = dataclasses.replace(TRIO, min_count=1, topology_key=ZONE)
     attempt = GroupAttempt(group, [make_pod("x", cpu="9")])
-    result = finished(schedule_group(attempt, placer(tried), tried))
+    result = finished(schedule_group(attempt, placer(tried), tried, REVISION))
     (decision,) = result.decisions
     assert isinstance(decision, Diagnosis)
     assert decision.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
@@ -403,7 +410,7 @@ def test_all_or_as_before(nodes: Any, specs: Any, there: Any, gang: Any, least: 
     ]
     tried, naive = context(cluster, others), context(cluster, others)
     group = GroupSpec(KEY, min(least, len(waiting)), 0)
-    result = finished(schedule_group(GroupAttempt(group, waiting), placer(tried), tried))
+    result = finished(schedule_group(GroupAttempt(group, waiting), placer(tried), tried, REVISION))
 
     alone: list[str] = []
     for pod in waiting:

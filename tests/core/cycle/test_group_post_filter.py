@@ -66,8 +66,8 @@ _protocol: PodGroupPostFilterPlugin = Giver(Status(Code.UNSCHEDULABLE))
 
 
 def with_giver(giver: Giver, *order: str) -> Revision:
-    """A profile with these postFilter plugins."""
-    points = {**REVISION.points, ExtensionPoint.POST_FILTER: order}
+    """A profile with these podGroupPostFilter plugins."""
+    points = {**REVISION.points, ExtensionPoint.POD_GROUP_POST_FILTER: order}
     deciders = {**REVISION.deciders, Giver.name: giver}
     return dataclasses.replace(REVISION, points=points, deciders=deciders)
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from moorage.core.cycle.context import CycleContext, Decision
 from moorage.core.cycle.group_cycle import GroupAttempt, place_member, schedule_group
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.cycle.group_preemption import GroupPreemption, make_room, units_below
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import ObjectMeta
@@ -297,6 +297,6 @@ def _stands(
 
     nominated = [pod for pod in members if pod.metadata.uid in found.nominations]
     attempt = GroupAttempt(dataclasses.replace(group, min_count=len(nominated)), nominated)
-    result = finished(schedule_group(attempt, place, there))
+    result = finished(schedule_group(attempt, place, there, REVISION))
     where = {one.pod.metadata.uid: one.node for one in result.placed}
     return where == dict(found.nominations)

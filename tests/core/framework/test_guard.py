@@ -32,9 +32,12 @@ from moorage.core.framework.interfaces import (
     ScoreExtensions,
     ScorePlugin,
 )
+from moorage.core.framework.placement_contract import Placement, Proposal
 from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, rejected
+from moorage.core.groups.group_spec import GroupSpec
+from moorage.core.objects.pod_groups import API, GroupKey
 from tests.builders import make_node, make_pod
 from tests.fakes.guards import RecordingGuard
 
@@ -56,6 +59,8 @@ SNAPSHOT = snapshot()
 ROWS = slice(0, 2)
 ATTEMPT = FailedAttempt(SNAPSHOT, ZEROS, cast("Any", None), cast("Any", None), 1)
 
+GROUP = GroupSpec(GroupKey(API, "default", "g"), 1, 0)
+PROPOSAL = Proposal(Placement(), 0, [(POD, "n1")])
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "pre_enqueue": (POD, Store()),
     "sign_pod": (POD, SNAPSHOT),
@@ -72,6 +77,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "normalize_score": (POD, ZEROS),
     "score_feasible": (POD, np.arange(2)),
     "reserve": (POD, "n1", SNAPSHOT),
+    "score_placements": (GROUP, [PROPOSAL, PROPOSAL], SNAPSHOT),
 }
 GOOD: dict[str, Any] = {
     "pre_enqueue": SUCCESS,
@@ -89,6 +95,7 @@ GOOD: dict[str, Any] = {
     "normalize_score": np.array([0, 100], np.int32),
     "score_feasible": NodeScores(np.array([-5, 500]), np.array([0, 100])),
     "reserve": ReserveResult(rejected(NO)),
+    "score_placements": np.array([0, 100]),
 }
 
 
@@ -188,6 +195,8 @@ NONSENSE: list[tuple[str, Any, str]] = [
     ("normalize_score", np.array([-1, 5]), "the score -1"),
     ("score_feasible", ZEROS, "ndarray instead of a NodeScores"),
     ("score_feasible", NodeScores(ZEROS, np.array([0, 1000])), "the score 1000"),
+    ("score_placements", np.zeros(3, np.int64), "shape (3,) for 2 placements"),
+    ("score_placements", np.array([0, 101]), "the score 101"),
     ("reserve", SUCCESS, "Status instead of a ReserveResult"),
     ("reserve", ReserveResult(cast("Any", "yes")), STATUS),
     (

@@ -93,7 +93,11 @@ def test_default_order_and_weights() -> None:
         ExtensionPoint.RESERVE: ("VolumeBinding", "DynamicResources"),
         ExtensionPoint.PRE_BIND: ("VolumeBinding", "DynamicResources"),
         ExtensionPoint.BIND: ("DefaultBinder",),
+        ExtensionPoint.PLACEMENT_GENERATE: ("TopologyPlacementGenerator",),
+        ExtensionPoint.PLACEMENT_SCORE: ("NodeResourcesFit", "PodGroupPodsCount"),
+        ExtensionPoint.POD_GROUP_POST_FILTER: ("DynamicResources", "DefaultPreemption"),
     }
+    assert default.placement_weights == {"NodeResourcesFit": 1, "PodGroupPodsCount": 1}
     assert default.weights == {
         "TaintToleration": 3,
         "NodeAffinity": 2,

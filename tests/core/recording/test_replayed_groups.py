@@ -15,7 +15,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, Decision
 from moorage.core.cycle.group_cycle import GroupAttempt, place_member, schedule_group
-from moorage.core.cycle.group_placements import Placement
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.pods.requests import pod_requests
@@ -71,7 +71,7 @@ def test_members_of_placements(
     put(recorded, there)
     group = dataclasses.replace(TRIO, min_count=least, topology_key=ZONE)
     attempt = GroupAttempt(group, recorded.waiting("wxyz", "1"))
-    steps = schedule_group(attempt, recorded.place, recorded.context)
+    steps = schedule_group(attempt, recorded.place, recorded.context, REVISION)
     for number, _ in enumerate(steps):
         if number == when:
             put(recorded, later, first=number % 4)

@@ -75,5 +75,6 @@ def test_unbound_revisions_make_no_room() -> None:
     """All else is the same."""
     made = unbound(REVISION)
     assert REVISION.points[ExtensionPoint.POST_FILTER]
-    assert made.points == {**REVISION.points, ExtensionPoint.POST_FILTER: ()}
+    nobody = {ExtensionPoint.POST_FILTER: (), ExtensionPoint.POD_GROUP_POST_FILTER: ()}
+    assert made.points == {**REVISION.points, **nobody}
     assert (made.id, made.deciders) == (REVISION.id, REVISION.deciders)

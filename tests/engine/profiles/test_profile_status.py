@@ -120,9 +120,9 @@ CONDITIONS: dict[str, tuple[list[dict[str, Any]], dict[str, tuple[str, str]], st
         "spec.pluginConfig[0].args.x: 1: unknown field",
     ),
     "not yet": (
-        [a_body("p", plugins={"multiPoint": {"enabled": [{"name": "PodGroupPodsCount"}]}})],
+        [a_body("p", plugins={"multiPoint": {"enabled": [{"name": "DeferredPodScheduling"}]}})],
         bad("Accepted", "NotYetSupported"),
-        "'PodGroupPodsCount': this plugin of kube-scheduler is not supported yet",
+        "'DeferredPodScheduling': this plugin of kube-scheduler is not supported yet",
     ),
     "no config": (
         [referring("c")],

@@ -436,6 +436,9 @@ def test_the_points_that_plugins_can_fail_at_are_all_here() -> None:
     """A new method of the contract has to be tried too."""
     registered = {point for point in fails_in("").points if point is not ExtensionPoint.QUEUE_SORT}
     acting = {
+        ExtensionPoint.PLACEMENT_GENERATE,  # not for plugins from outside the tree
+        ExtensionPoint.PLACEMENT_SCORE,  # tests/core/cycle/test_group_placements.py
+        ExtensionPoint.POD_GROUP_POST_FILTER,
         ExtensionPoint.PERMIT,
         ExtensionPoint.PRE_BIND,
         ExtensionPoint.BIND,

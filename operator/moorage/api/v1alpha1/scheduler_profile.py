@@ -44,7 +44,7 @@ class EnabledPlugin(SpecModel):
     name: PluginName
     """The plugin's name."""
     weight: Weight = Field(default=0, json_schema_extra={"default": None})
-    """Of its score; only at score and multiPoint. Unset or 0 means 1."""
+    """Of its score; only at score, placementScore and multiPoint. Unset or 0 means 1."""
 
 
 class DisabledPlugin(SpecModel):
@@ -123,6 +123,12 @@ class Plugins(SpecModel):
     """Binds the pod."""
     post_bind: PluginSet | None = None
     """After it was bound."""
+    placement_generate: PluginSet | None = None
+    """On which nodes a pod group may lie. At most one plugin."""
+    placement_score: PluginSet | None = None
+    """Which of several such places is better."""
+    pod_group_post_filter: PluginSet | None = None
+    """When a pod group does not fit."""
 
 
 class ProfilePluginConfig(SpecModel):
@@ -276,7 +282,7 @@ class SchedulerProfileSpec(SpecModel):
     weights: Annotated[dict[str, Weight], Field(max_length=MAX_PLUGINS)] = Field(
         default_factory=dict
     )
-    """Score weights by plugin, set last. 0: do not score with it. A name that is not enabled at
+    """Weights at score by plugin, set last. 0: do not score with it. A name that is not enabled at
     score is an error.
     """
     plugin_config: Annotated[

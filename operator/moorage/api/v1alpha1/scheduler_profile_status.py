@@ -52,7 +52,7 @@ class QueueStatus(StatusModel):
 
 
 class WeightedPlugin(StatusModel):
-    """A score plugin that runs."""
+    """A plugin that scores."""
 
     name: str
     """Its name."""
@@ -78,6 +78,9 @@ class EffectivePlugins(StatusModel):
     pre_bind: PluginNames = ()
     bind: PluginNames = ()
     post_bind: PluginNames = ()
+    placement_generate: PluginNames = ()
+    placement_score: Annotated[tuple[WeightedPlugin, ...], Field(json_schema_extra=ATOMIC)] = ()
+    pod_group_post_filter: PluginNames = ()
 
 
 class ReplicaStatus(StatusModel):

@@ -24,11 +24,11 @@ from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile
 from moorage.apps.convert import global_settings
 from moorage.apps.convert.assembling import FIT
 from moorage.apps.convert.kube_configuration import DEFAULT_SCHEDULER, KubePluginSet, PluginEntry
-from moorage.apps.convert.kube_plugins import GROUP_POINTS, KUBE_PLUGINS
+from moorage.apps.convert.kube_plugins import KUBE_PLUGINS
 from moorage.apps.convert.loading import LoadedConfiguration, LoadedProfile
 from moorage.apps.convert.remarks import ConversionRemark
 
-_WEIGHTED = ("score", "multiPoint")
+_WEIGHTED = ("score", "placementScore", "multiPoint")
 _HEADER = ("apiVersion", "kind")
 
 
@@ -90,14 +90,7 @@ class _Translating:
         found = {}
         for point, plugin_set in self._loaded.profile.plugins.by_point().items():
             path = f"{self._path}.plugins.{point}"
-            if point in GROUP_POINTS:
-                if plugin_set.enabled:
-                    text = (
-                        "has no equivalent: no plugin looks at a group of pods as one; its "
-                        "members are placed one after another, all or none (docs/gangs.md)"
-                    )
-                    self._remark(path, text)
-            elif point != "queueSort" and (entries := self._plugin_set(path, point, plugin_set)):
+            if point != "queueSort" and (entries := self._plugin_set(path, point, plugin_set)):
                 found[point] = entries
         return {"plugins": found} if found else {}
 

@@ -22,7 +22,7 @@ ABSENT = "-"
 """How a setting is shown where there is none."""
 _OWN_ROWS = (ExtensionPoint.SCORE, ExtensionPoint.PRE_SCORE, ExtensionPoint.QUEUE_SORT)
 """Points of which another row tells: weights say who scores."""
-_ADDED_UP = (ExtensionPoint.SCORE, ExtensionPoint.PRE_SCORE)
+_ADDED_UP = (ExtensionPoint.SCORE, ExtensionPoint.PRE_SCORE, ExtensionPoint.PLACEMENT_SCORE)
 """Points whose order has no effect: a node's total is a sum."""
 
 
@@ -97,6 +97,9 @@ class _Reading:
     def all(self) -> Iterator[tuple[str, Setting]]:
         for name, weight in self._revision.weights.items():
             yield f"weight of {name}", Setting(str(weight), self._weight_said_by(name))
+        for name, weight in self._revision.placement_weights.items():
+            said_by = self._named_by(name, ExtensionPoint.PLACEMENT_SCORE)
+            yield f"weight of {name} for placements", Setting(str(weight), said_by)
         for name in dict.fromkeys(n for names in self._revision.points.values() for n in names):
             yield from self._plugin(name)
         for point, names in self._revision.points.items():
@@ -135,9 +138,12 @@ class _Reading:
     def _weight_said_by(self, name: str) -> str:
         if name in (self._spec.get("weights") or {}):
             return "spec.weights"
-        for point in ("score", "multiPoint"):
-            if name in self._named(point, "enabled"):
-                return f"spec.plugins.{point}"
+        return self._named_by(name, ExtensionPoint.SCORE)
+
+    def _named_by(self, name: str, point: ExtensionPoint) -> str:
+        for place in (point.value, "multiPoint"):
+            if name in self._named(place, "enabled"):
+                return f"spec.plugins.{place}"
         return f"preset {self._preset}"
 
     def _plugin_said_by(self, name: str) -> str:

@@ -11,9 +11,9 @@ import enum
 
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.context import Decision
-from moorage.core.cycle.group_placements import ALL_NODES, Placement
 from moorage.core.framework.extenders import ExtenderAnswer
 from moorage.core.framework.holds import Hold
+from moorage.core.framework.placement_contract import ALL_NODES, Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 

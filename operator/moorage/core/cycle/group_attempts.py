@@ -51,7 +51,7 @@ class GroupScheduling:
         common, room = validate(attempt), NO_ROOM
         if common.code is not Code.SUCCESS:
             return group_outcome(attempt, GroupResult(common), revision)
-        result = yield from schedule_group(attempt, place, self._context, broken)
+        result = yield from schedule_group(attempt, place, self._context, revision, broken)
         if result.status.code is Code.UNSCHEDULABLE:
             plugins = GroupPostFilters(revision, self._context, self._copy)
             room = yield from plugins.run(attempt, result)

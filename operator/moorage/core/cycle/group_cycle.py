@@ -20,17 +20,11 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 from moorage.core.columns.changes import Nomination
-from moorage.core.cycle import cycle
+from moorage.core.cycle import cycle, group_placements
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
-from moorage.core.cycle.group_placements import (
-    Placement,
-    PlacementScorer,
-    Proposal,
-    placements,
-    score_proposals,
-)
 from moorage.core.cycle.post_filter import NO_POST_FILTER, fit_error
+from moorage.core.framework.placement_contract import ALL_NODES, Assignments, Placement, Proposal
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code, Status, error_status
 from moorage.core.groups.group_spec import GroupSpec
@@ -68,11 +62,10 @@ class GroupAttempt:
 
     group: GroupSpec
     members: Sequence[Pod]
-    scheduled: Sequence[tuple[Pod, str]] = ()
+    scheduled: Assignments = ()
     """Members that have a node, assumed or bound, with its name."""
     topology_aware: bool = False
     """Whether placements are spoken of even where there is only one."""
-    score: PlacementScorer = score_proposals
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -124,14 +117,15 @@ def schedule_group(
     attempt: GroupAttempt,
     place: PlaceMember,
     context: CycleContext,
+    revision: Revision,
     broken: Callable[[], str] = lambda: "",
 ) -> Steps[GroupResult]:
-    """The result of the group's attempt.
+    """The result of the group's attempt. ``revision`` says where it is tried.
 
     ``broken`` says what has become of the members or the profile meanwhile that makes all of it
     useless, "" if nothing has.
     """
-    return _GroupCycle(attempt, place, context, broken).steps()
+    return _GroupCycle(attempt, place, context, revision, broken).steps()
 
 
 @dataclasses.dataclass(slots=True)
@@ -157,6 +151,7 @@ class _GroupCycle:
     attempt: GroupAttempt
     place: PlaceMember
     context: CycleContext
+    revision: Revision
     broken: Callable[[], str]
     nominated: dict[str, Nomination] = dataclasses.field(default_factory=dict)
     """By UID, what was known of members that were nominated when it began."""
@@ -182,9 +177,12 @@ class _GroupCycle:
 
     def _run(self) -> Steps[GroupResult]:
         attempt = self.attempt
-        found = placements(attempt.group.topology_key, attempt.scheduled, self.context.snapshot)
-        if isinstance(found, Status):
-            return GroupResult(found)
+        plan = group_placements.plan(attempt.group, attempt.scheduled, self.revision, self.context)
+        if isinstance(plan, Status):
+            return GroupResult(plan)
+        found = [ALL_NODES]
+        if plan.required is not None:
+            found = group_placements.placements(plan.required)
         tried: list[_Tried] = []
         for placement in found:
             tried.append((yield from self._try(placement)))
@@ -196,6 +194,8 @@ class _GroupCycle:
         if not fit:
             return self._given_up(tried[0], self._no_placement(tried))
         chosen = self._best(fit)
+        if isinstance(chosen, Status):
+            return self._given_up(tried[0], chosen)
         why = (yield from self._place_again(chosen)) if self.standing is not chosen else ""
         if why := why or (yield from self._recheck(chosen)):
             return self._given_up(chosen, error_status(self._overtaken(why)))
@@ -263,15 +263,17 @@ class _GroupCycle:
         )
         return Status(Code.UNSCHEDULABLE, reasons)
 
-    def _best(self, fit: Sequence[_Tried]) -> _Tried:
+    def _best(self, fit: Sequence[_Tried]) -> _Tried | Status:
         if len(fit) == 1:
             return fit[0]
         already = len(self.attempt.scheduled)
         proposals = [
-            Proposal(one.placement, already, [placed.pod for placed in one.placed]) for one in fit
+            Proposal(one.placement, already, [(member.pod, member.node) for member in one.placed])
+            for one in fit
         ]
-        scores = self.attempt.score(proposals, self.context.snapshot)
-        return fit[scores.index(max(scores))]
+        group, revision = self.attempt.group, self.revision
+        found = group_placements.best(group, proposals, revision, self.context)
+        return found if isinstance(found, Status) else fit[found]
 
     def _place_again(self, tried: _Tried) -> Steps[str]:
         """Assume those that were taken back where they were; why one does not fit there any more,

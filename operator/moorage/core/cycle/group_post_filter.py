@@ -1,8 +1,8 @@
 """PodGroupPostFilter: when a pod group does not fit, what the plugins that may make room for it
 say.
 
-DynamicResources has claims give their devices back, DefaultPreemption displaces pods; whoever asks
-for neither of them at postFilter gets neither here. Source: kube-scheduler (v1.37).
+DynamicResources has claims give their devices back, DefaultPreemption displaces pods; they
+are asked in the order of the profile. Source: kube-scheduler (v1.37).
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.default_preemption.plugin import NAME as DEFAULT_PREEMPTION
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,20 +65,18 @@ class GroupPostFilters:
         """
         said, actions = list[str](), dict[str, dict[str, Any]]()
         preemption: GroupPreemption | None = None
-        for name, plugin in self.revision.at(ExtensionPoint.POST_FILTER):
+        for name, plugin in self.revision.at(ExtensionPoint.POD_GROUP_POST_FILTER):
             if is_a(plugin, PodGroupPostFilterPlugin):
                 answer = yield from self._ask(plugin, attempt, result)
                 status, words = answer.status, answer.status.message
                 for uid, action in answer.actions.items():
                     actions.setdefault(uid, {})[name] = action
-            elif name == DEFAULT_PREEMPTION:
+            else:
                 place = attempt, self.revision, self.context, self.fork
                 preemption = yield from make_room(*place)
                 if preemption.status.code is Code.SUCCESS:
                     actions.clear()
                 status, words = preemption.status, PREFIX + preemption.status.message
-            else:
-                continue
             if status.code is not Code.UNSCHEDULABLE:
                 said = [words]
                 break

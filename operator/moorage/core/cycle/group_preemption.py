@@ -26,8 +26,8 @@ from moorage.core.cycle.group_cycle import (
     place_member,
     schedule_group,
 )
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.evaluation.evaluation import PASSES
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod, on_node
@@ -80,7 +80,7 @@ def make_room(
     def place(pod: Pod, placement: Placement) -> Decision:
         return place_member(pod, revision, without, placement)
 
-    result = yield from schedule_group(attempt, place, without)
+    result = yield from schedule_group(attempt, place, without, revision)
     if result.status.code is not Code.SUCCESS:
         return GroupPreemption(result.status)
     victims = yield from _Reprieve(result, revision, without).victims(

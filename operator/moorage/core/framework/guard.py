@@ -302,6 +302,10 @@ def _node_scores(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
     )
 
 
+def _placement_scores(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
+    return _integers(answer, len(args[1]), "placements") or _in_range(answer)
+
+
 def _reserve_result(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
     if not isinstance(answer, ReserveResult):
         return f"gave {_shown(answer)} instead of a ReserveResult"
@@ -340,6 +344,7 @@ _METHODS: dict[str, tuple[str, Check]] = {
     "normalize_score": (ExtensionPoint.SCORE, _normalized),
     "score_feasible": (ExtensionPoint.SCORE, _node_scores),
     "reserve": (ExtensionPoint.RESERVE, _reserve_result),
+    "score_placements": (ExtensionPoint.PLACEMENT_SCORE, _placement_scores),
 }
 """The methods that plugins from outside may have, where each runs and what it must answer. The
 queue's order is the operator's.
@@ -368,11 +373,11 @@ def _versioned(answer: Any) -> str:
     return "" if good else f"depends on {_shown(answer)}, which is no tuple of clocks"
 
 
-def _integers(answer: Any, size: int) -> str:
+def _integers(answer: Any, size: int, of: str = "rows") -> str:
     if not isinstance(answer, np.ndarray):
         return f"gave {_shown(answer)} instead of an array"
     if answer.shape != (size,):
-        return f"gave an array of shape {answer.shape} for {size} rows"
+        return f"gave an array of shape {answer.shape} for {size} {of}"
     return "" if answer.dtype.kind in "iu" else f"gave an array of {answer.dtype} instead of int64"
 
 

@@ -28,6 +28,7 @@ score and normalizeScore  ``score_feasible``      instead of both, where a raw s
 reserve                   ``reserve``             after assume; gives a value for the actor and how
                                                   to undo it
 permit … postBind         (actors)                asynchronously, after the decision
+placement…, podGroup…     (placement_contract)    for pod groups
 ========================  ======================  =================================================
 
 Methods must be functions of their arguments alone, and states are values: whoever has one may keep
@@ -96,6 +97,9 @@ class ExtensionPoint(enum.StrEnum):
     PRE_BIND = "preBind"
     BIND = "bind"
     POST_BIND = "postBind"
+    PLACEMENT_GENERATE = "placementGenerate"
+    PLACEMENT_SCORE = "placementScore"
+    POD_GROUP_POST_FILTER = "podGroupPostFilter"
 
     def __init__(self, name: str) -> None:
         self.label = name[0].upper() + name[1:]

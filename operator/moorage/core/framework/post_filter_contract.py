@@ -143,6 +143,16 @@ class PodGroupPostFilterPlugin(Plugin, Protocol):
         """UNSCHEDULABLE leaves it to the next plugin, too; all other codes end it."""
 
 
+@runtime_checkable
+class PodGroupPreemptionPlugin(Plugin, Protocol):
+    """A podGroupPostFilter plugin that has pods of lower priority go. Whom, is found out on a copy
+    of the state (``core.cycle.group_preemption``).
+    """
+
+    def asks_to_evict(self) -> bool:
+        """As ``PostFilterResult.by_eviction``."""
+
+
 class Victims(NamedTuple):
     """The pods that would have to go from a node, and how many of them a disruption budget
     protects.

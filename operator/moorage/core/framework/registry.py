@@ -22,7 +22,15 @@ from moorage.core.framework.interfaces import (
     ReservePlugin,
     ScorePlugin,
 )
-from moorage.core.framework.post_filter_contract import PostFilterPlugin
+from moorage.core.framework.placement_contract import (
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
+)
+from moorage.core.framework.post_filter_contract import (
+    PodGroupPostFilterPlugin,
+    PodGroupPreemptionPlugin,
+    PostFilterPlugin,
+)
 
 _PROTOCOLS: dict[ExtensionPoint, tuple[type[Any], ...]] = {
     ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
@@ -33,6 +41,9 @@ _PROTOCOLS: dict[ExtensionPoint, tuple[type[Any], ...]] = {
     ExtensionPoint.PRE_SCORE: (PreScorePlugin,),
     ExtensionPoint.SCORE: (ScorePlugin, FeasibleScorePlugin),
     ExtensionPoint.RESERVE: (ReservePlugin,),
+    ExtensionPoint.PLACEMENT_GENERATE: (PlacementGeneratePlugin,),
+    ExtensionPoint.PLACEMENT_SCORE: (PlacementScorePlugin,),
+    ExtensionPoint.POD_GROUP_POST_FILTER: (PodGroupPostFilterPlugin, PodGroupPreemptionPlugin),
 }
 """The protocols of each extension point that a decider can have; the remaining points belong to
 actors.

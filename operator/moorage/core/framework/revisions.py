@@ -119,6 +119,8 @@ class Revision:
     scheduler_name: str
     points: Mapping[ExtensionPoint, tuple[str, ...]]
     weights: Mapping[str, int]
+    placement_weights: Mapping[str, int]
+    """At placementScore, as ``weights`` at score."""
     deciders: Mapping[str, Plugin]
     percentage_of_nodes_to_score: int
     id: str
@@ -168,8 +170,10 @@ def resolve(
         raise ProfileErrors(unknown)
     multi = merged(preset.plugins, spec.plugins.get(MULTI_POINT, EnabledPlugins()))
     points, misplaced = _expand(spec, preset, multi, registry)
-    weights = _weights(spec, multi, points[ExtensionPoint.SCORE])
+    weights = _weights(spec, multi, points, ExtensionPoint.SCORE, spec.weights)
+    placement_weights = _weights(spec, multi, points, ExtensionPoint.PLACEMENT_SCORE, {})
     points[ExtensionPoint.SCORE] = tuple(weights)
+    points[ExtensionPoint.PLACEMENT_SCORE] = tuple(placement_weights)
     if not weights:
         points[ExtensionPoint.PRE_SCORE] = ()
     names = dict.fromkeys(name for chosen in points.values() for name in chosen)
@@ -182,6 +186,7 @@ def resolve(
         scheduler_name=spec.scheduler_name,
         points=points,
         weights=weights,
+        placement_weights=placement_weights,
         deciders=with_device_order({name: one.plugin for name, one in deciders.items()}),
         percentage_of_nodes_to_score=spec.percentage_of_nodes_to_score,
         id=revision,
@@ -292,15 +297,20 @@ def _expand(
 
 
 def _weights(
-    spec: RequestedProfile, multi: Iterable[PluginRef], scoring: Iterable[str]
+    spec: RequestedProfile,
+    multi: Iterable[PluginRef],
+    points: Mapping[ExtensionPoint, Iterable[str]],
+    point: ExtensionPoint,
+    last: Mapping[str, int],
 ) -> dict[str, int]:
-    """The weight of each score plugin, less those that have none: ``weights`` first, then the first
-    of score.enabled and multiPoint that names it; 1 where that does not say.
+    """The weight of each plugin at a point, less those that have none: ``last`` goes before all,
+    then the first of the point's ``enabled`` and multiPoint that names it; 1 where that does not
+    say.
     """
     first: dict[str, int] = {}
-    for ref in (*spec.plugins.get(ExtensionPoint.SCORE.value, EnabledPlugins()).enabled, *multi):
+    for ref in (*spec.plugins.get(point.value, EnabledPlugins()).enabled, *multi):
         first.setdefault(ref.name, 1 if ref.weight is None else ref.weight)
-    weights = {name: spec.weights.get(name, first.get(name, 1)) for name in scoring}
+    weights = {name: last.get(name, first.get(name, 1)) for name in points[point]}
     return {name: weight for name, weight in weights.items() if weight}
 
 
@@ -322,6 +332,9 @@ def _missing_plugins(
     if len(sorting) != 1:
         text = "exactly one queueSort plugin has to be enabled"
         yield FieldError("plugins.queueSort", list(sorting), text, "QueueSortConflict")
+    if len(generating := points[ExtensionPoint.PLACEMENT_GENERATE]) > 1:
+        text = "at most one placementGenerate plugin can be enabled"
+        yield FieldError("plugins.placementGenerate", list(generating), text)
     if not points[ExtensionPoint.BIND]:
         yield FieldError("plugins.bind", [], "at least one bind plugin has to be enabled")
     for later, earlier in _REQUIRED_POINTS:

@@ -22,9 +22,11 @@ from moorage.core.plugins import (
     node_ports,
     node_unschedulable,
     node_volume_limits,
+    pod_group_pods_count,
     priority_sort,
     scheduling_gates,
     taint_toleration,
+    topology_placement_generator,
     volume_restrictions,
     volume_zone,
 )
@@ -129,6 +131,11 @@ INTREE: tuple[PluginSpec, ...] = (
         gang_scheduling.GangScheduling,
         acts_at=frozenset({ExtensionPoint.PERMIT}),
     ),
+    PluginSpec(
+        topology_placement_generator.NAME,
+        topology_placement_generator.TopologyPlacementGenerator,
+    ),
+    PluginSpec(pod_group_pods_count.NAME, pod_group_pods_count.PodGroupPodsCount),
     PluginSpec(cel.CEL.name, cel.CEL, CELArgs),
 )
 OURS = frozenset({cel.CEL.name})
@@ -143,9 +150,11 @@ _LEADING = 20
 
 
 def _led_by_resources(*without: str) -> tuple[tuple[str, int], ...]:
-    """All plugins but some, with NodeResourcesFit's score above the others'."""
+    """All plugins but some, with NodeResourcesFit's score above the others'. Of placements of a
+    group how many members they take counts as much, as in all presets.
+    """
     return tuple(
-        (name, _LEADING if name == fit.NAME else weight)
+        (name, _LEADING if name in (fit.NAME, pod_group_pods_count.NAME) else weight)
         for name, weight in _ALL
         if name not in without
     )

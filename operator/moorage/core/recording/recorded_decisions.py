@@ -7,7 +7,7 @@ import msgspec
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.context import Decision, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
-from moorage.core.cycle.group_placements import ALL_NODES, Placement
+from moorage.core.framework.placement_contract import ALL_NODES, Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 

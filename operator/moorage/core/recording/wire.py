@@ -25,13 +25,13 @@ from moorage.core.cycle.decisions import (
     ProfileDeactivated,
     ProfileHeld,
 )
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.extenders import (
     ExtenderAnswer,
     ExtenderFailure,
     ExtenderFilterResult,
     MetaVictims,
 )
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod

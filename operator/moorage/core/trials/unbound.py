@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
+
+_NOBODY: Mapping[ExtensionPoint, tuple[str, ...]] = {
+    ExtensionPoint.POST_FILTER: (),
+    ExtensionPoint.POD_GROUP_POST_FILTER: (),
+}
 
 
 def unbound(revision: Revision) -> Revision:
@@ -14,4 +20,4 @@ def unbound(revision: Revision) -> Revision:
     ``cycle.decide`` asks no extender, reserves and commits nothing. With a context of the caller's
     own over the live cache nothing is left of its decision.
     """
-    return dataclasses.replace(revision, points={**revision.points, ExtensionPoint.POST_FILTER: ()})
+    return dataclasses.replace(revision, points={**revision.points, **_NOBODY})

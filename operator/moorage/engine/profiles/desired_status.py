@@ -135,8 +135,8 @@ class StatusBuilder:
 
 
 def effective_plugins(record: ProfileRecord) -> StatusBody | None:
-    """What really runs, in order, by extension point; weights at score. None takes a point away
-    that was there before.
+    """What really runs, in order, by extension point, with weights where something is scored. None
+    takes a point away that was there before.
     """
     if record.active is None:
         return None
@@ -144,10 +144,14 @@ def effective_plugins(record: ProfileRecord) -> StatusBody | None:
     shown: StatusBody = {
         point.value: list(names) or None for point, names in revision.points.items()
     }
-    shown["score"] = [
-        {"name": name, "weight": revision.weights[name]}
-        for name in revision.points[ExtensionPoint.SCORE]
-    ] or None
+    weighted = (
+        (ExtensionPoint.SCORE, revision.weights),
+        (ExtensionPoint.PLACEMENT_SCORE, revision.placement_weights),
+    )
+    for point, weights in weighted:
+        shown[point.value] = [
+            {"name": name, "weight": weights[name]} for name in revision.points[point]
+        ] or None
     return shown
 
 

@@ -19,8 +19,8 @@ from moorage.core.cycle import cycle, gang_cycle, group_cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.extender_cycle import extenders_interested
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.framework.extenders import EXTENDER
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, Code
 from moorage.core.objects.meta import key

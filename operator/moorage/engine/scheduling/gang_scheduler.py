@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.cycle.gang_cycle import Gang, place_gang
 from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
-from moorage.core.cycle.group_placements import Placement
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code
 from moorage.core.groups.group_spec import GroupSpec

@@ -27,9 +27,11 @@ from typing import TypeAlias
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import Diagnosis
+from moorage.core.framework.interfaces import is_a
+from moorage.core.framework.post_filter_contract import PodGroupPreemptionPlugin
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION, NAME, DefaultPreemption
+from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION, NAME
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.binder import Binder
@@ -100,7 +102,7 @@ def group_preemption(
     """For members of a PodGroup."""
     (entry, first), *others = waiting
     plugin = first.revision.deciders.get(NAME)
-    by_eviction = isinstance(plugin, DefaultPreemption) and plugin.respectful
+    by_eviction = is_a(plugin, PodGroupPreemptionPlugin) and plugin.asks_to_evict()
     first = dataclasses.replace(first, victims=done.victims, by_eviction=by_eviction)
     uid = done.group.uid if done.group is not None else ""
     return PreemptionTask([(entry, first), *others], uid)

@@ -21,9 +21,9 @@ from moorage.core.cycle.group_cycle import (
     place_member,
     schedule_group,
 )
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.cycle.group_post_filter import GroupPostFilters, GroupRoom
 from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.post_filter_contract import PodGroupPostFilterPlugin
 from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import GroupSpec
@@ -83,7 +83,7 @@ def scheduled(
         return place_member(pod, REVISION, context, placement)
 
     attempt = GroupAttempt(spec, tuple(members), **others)
-    return attempt, finished(schedule_group(attempt, place, context))
+    return attempt, finished(schedule_group(attempt, place, context, REVISION))
 
 
 def reservation(placement: ScheduleResult) -> ClaimReservation:

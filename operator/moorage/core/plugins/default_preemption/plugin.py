@@ -166,6 +166,10 @@ class DefaultPreemption:
         """The hints look at budgets."""
         return ()
 
+    def asks_to_evict(self) -> bool:
+        """For groups, as for pods."""
+        return self.respectful
+
     def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
         """The best node and its victims, or why there is none; a pod that may not preempt keeps its
         nomination.

@@ -8,7 +8,7 @@ Source: kube-scheduler NodeResourcesFit (v1.37).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -31,8 +31,10 @@ from moorage.core.framework.interfaces import (
     Scores,
     Shortfall,
 )
+from moorage.core.framework.placement_contract import Proposal
 from moorage.core.framework.status import SUCCESS, Code, Reason, error_status
 from moorage.core.framework.utilization_shape import shape_table
+from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, priority
@@ -41,6 +43,7 @@ from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
     ScoringStrategy,
 )
+from moorage.core.plugins.node_resources.placement_scores import fullness
 from moorage.core.plugins.node_resources.resource_allocation import (
     DEVICE_KINDS,
     ONE,
@@ -257,6 +260,13 @@ class NodeResourcesFit:
             total += weights // 2
         mean: Scores = total // weights
         return mean
+
+    def score_placements(
+        self, _group: GroupSpec, proposals: Sequence[Proposal], snapshot: Snapshot
+    ) -> Scores:
+        """What packs best is best, whatever the strategy's type."""
+        resources = (self.args.scoring_strategy or ScoringStrategy()).resources
+        return np.array([fullness(one, resources, snapshot) for one in proposals], np.int64)
 
     def _frees_resources(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
         """Whether a pod left a node, or one asks for less of something that this pod asks for; and
