@@ -27,6 +27,7 @@ from moorage.core.explaining.pod_changes import (
 )
 from moorage.core.explaining.suggestions import Change, Suggestion
 from moorage.core.explaining.what_if import WhatIf
+from moorage.core.explaining.what_if_group import MinCountChange
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import rejection
 from moorage.core.framework.revisions import Revision
@@ -63,6 +64,8 @@ def changed(
                     fresh.cache.observe(there, pod_requests(there))
                 case AddedNodes():
                     stack.enter_context(with_added(WhatIf(fresh, revision), change))
+                case MinCountChange():
+                    raise AssertionError("a pod alone has no minCount")
                 case _:
                     pod = change.apply(pod)
         yield fresh, pod

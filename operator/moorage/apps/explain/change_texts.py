@@ -21,6 +21,7 @@ from moorage.core.explaining.pod_changes import (
 )
 from moorage.core.explaining.refusals import taint_text
 from moorage.core.explaining.suggestions import Change, Suggestion
+from moorage.core.explaining.what_if_group import MinCountChange
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 
@@ -59,6 +60,8 @@ def _change_text(change: Change, pod: Pod) -> ChangeText:
             return ChangeText("requirement", f"without {dropped}")
         case MovedPod():
             return ChangeText("move a pod", key(change.pod), f"{change.node} -> {change.to}")
+        case MinCountChange():
+            return ChangeText("minCount", f"{change.before} -> {change.after}")
         case AddedNodes():
             all_of = change.for_all
             effect = all_of and f"{all_of.nodes} for all {all_of.pods} pods that wait for the same"

@@ -17,7 +17,7 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from moorage.core.columns.changes import Nomination
 from moorage.core.cycle import cycle, group_placements
@@ -68,16 +68,30 @@ class GroupAttempt:
     """Whether placements are spoken of even where there is only one."""
 
 
+class TriedPlacement(NamedTuple):
+    """What came of a group on one placement; ``decisions`` as in ``GroupResult``."""
+
+    placement: Placement
+    decisions: Sequence[Decision]
+    status: Status
+
+    @property
+    def placed(self) -> list[ScheduleResult]:
+        """The members that found a node there."""
+        return [one for one in self.decisions if isinstance(one, ScheduleResult)]
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupResult:
     """What came of a group. SUCCESS: the placed members are assumed; else nothing is.
 
     ``decisions`` are of the members that were looked at, in their order; those behind were not
-    reached.
+    reached. ``tried``: all placements that were tried, in their order.
     """
 
     status: Status
     decisions: Sequence[Decision] = ()
+    tried: Sequence[TriedPlacement] = ()
 
     @property
     def placed(self) -> list[ScheduleResult]:
@@ -157,6 +171,8 @@ class _GroupCycle:
     """By UID, what was known of members that were nominated when it began."""
     standing: _Tried | None = None
     """Whose members are assumed now."""
+    tried: list[_Tried] = dataclasses.field(default_factory=list)
+    """All placements that were tried so far."""
 
     def steps(self) -> Steps[GroupResult]:
         nominations = self.context.cache.nominations
@@ -183,7 +199,7 @@ class _GroupCycle:
         found = [ALL_NODES]
         if plan.required is not None:
             found = group_placements.placements(plan.required)
-        tried: list[_Tried] = []
+        tried = self.tried
         for placement in found:
             tried.append((yield from self._try(placement)))
             if tried[-1].status.code is Code.ERROR:
@@ -201,7 +217,7 @@ class _GroupCycle:
             return self._given_up(chosen, error_status(self._overtaken(why)))
         if not chosen.placed:
             return self._given_up(chosen, Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,)))
-        return GroupResult(SUCCESS, chosen.decisions)
+        return GroupResult(SUCCESS, chosen.decisions, self._said)
 
     # ---- one placement ---------------------------------------------------------------------------
 
@@ -326,7 +342,11 @@ class _GroupCycle:
 
     def _given_up(self, tried: _Tried, status: Status | None = None) -> GroupResult:
         self._take_back()
-        return GroupResult(status or tried.status, tried.decisions)
+        return GroupResult(status or tried.status, tried.decisions, self._said)
+
+    @property
+    def _said(self) -> list[TriedPlacement]:
+        return [TriedPlacement(one.placement, one.decisions, one.status) for one in self.tried]
 
     def _take_back(self) -> None:
         if self.standing is not None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.cycle.context import Decision, Diagnosis
-from moorage.core.cycle.group_cycle import UNSCHEDULABLE_GROUP, GroupAttempt, GroupResult
+from moorage.core.cycle.group_cycle import (
+    UNSCHEDULABLE_GROUP,
+    GroupAttempt,
+    GroupResult,
+    TriedPlacement,
+)
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupRoom
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
@@ -19,11 +24,14 @@ from moorage.core.objects.pods import Pod
 class GroupOutcome:
     """``status``: of the group, as its condition says it. ``members``: by UID, in their order;
     placed ones are assumed. ``victims`` have to go so that members fit where they are nominated to.
+    ``tried`` and ``room``: what all placements, and all who may make room, came to.
     """
 
     status: Status
     members: Mapping[str, Decision]
     victims: tuple[Pod, ...] = ()
+    tried: Sequence[TriedPlacement] = ()
+    room: GroupRoom = NO_ROOM
 
 
 def group_outcome(
@@ -42,7 +50,8 @@ def group_outcome(
         pod.metadata.uid: _acting(said.of(pod, decision), room)
         for pod, decision in itertools.zip_longest(attempt.members, result.decisions)
     }
-    return GroupOutcome(status, members, room.preemption.victims if room.preemption else ())
+    victims = room.preemption.victims if room.preemption else ()
+    return GroupOutcome(status, members, victims, result.tried, room)
 
 
 def _acting(decision: Decision, room: GroupRoom) -> Decision:

@@ -34,6 +34,7 @@ MAX_KINDS_OF_NODES = 16
 MAX_PODS_ALIKE = 100
 """Pods that wait for the same, of which is asked how many nodes all of them need."""
 MAX_NODES_ADDED = 4
+MAX_NODES_FOR_GROUP = 16
 TOPOLOGY = "topology.kubernetes.io/"
 _UNSCHEDULABLE = 1
 
@@ -100,11 +101,8 @@ def _elsewhere(what_if: WhatIf, pod: Pod, info: PodInfo) -> str:
     if not isinstance(info.pod, Pod):
         return ""
     with what_if.without(info):
-        placed = what_if.decide(pod)
-        if placed is None:
-            return ""
-        with what_if.with_pod(pod, placed.node):
-            other = what_if.decide(off_node(info.pod))
+        with what_if.placing(pod) as placed:
+            other = what_if.decide(off_node(info.pod)) if placed else None
         if other is None:
             return ""
         with what_if.with_pod(off_node(info.pod), other.node):
@@ -113,6 +111,13 @@ def _elsewhere(what_if: WhatIf, pod: Pod, info: PodInfo) -> str:
 
 def _in_the_way(what_if: WhatIf, pod: Pod) -> list[PodInfo]:
     """The pods without which their own node would take this one."""
+    with what_if.beside_siblings():
+        found = _in_the_way_of_one(what_if, pod)
+    there = what_if.context.cache.pod_info
+    return [info for info in found if there(info.pod.metadata.uid) is not None]  # no sibling
+
+
+def _in_the_way_of_one(what_if: WhatIf, pod: Pod) -> list[PodInfo]:
     evaluation = run_filters(pod, what_if.revision, what_if.context)
     if not isinstance(evaluation, Evaluation):
         return []
@@ -203,10 +208,12 @@ def helpful_nodes(
 def _fewest(what_if: WhatIf, pod: Pod, like: str) -> int:
     """How many such nodes it takes; 0 where they do not help.
 
-    More than one is tried only of pods that are spread, as a domain may have to come.
+    More than one is tried only of groups, and of pods that are spread, as a domain may have to
+    come.
     """
-    spread = bool(pod.spec.topology_spread_constraints)
-    for number in range(1, MAX_NODES_ADDED + 1 if spread else 2):
+    several = what_if.together > 1 or bool(pod.spec.topology_spread_constraints)
+    most = max(MAX_NODES_ADDED, min(what_if.together, MAX_NODES_FOR_GROUP))
+    for number in range(1, most + 1 if several else 2):
         with with_added(what_if, AddedNodes(number, like)):
             if what_if.fits(pod):
                 return number
@@ -222,8 +229,11 @@ def with_added(what_if: WhatIf, change: AddedNodes) -> contextlib.AbstractContex
 
 def nodes_for_all(what_if: WhatIf, pod: Pod, change: AddedNodes) -> NodesForAll | None:
     """How many such nodes it takes for the pod and those that wait and are like it; None where
-    there are no others, or too many, or where they do not fit with as many as each alone takes.
+    there are no others, or too many, or where they do not fit with as many as each alone takes; of
+    groups nothing is said.
     """
+    if what_if.together > 1:
+        return None
     pods = collections.deque([pod, *_pods_like(what_if, pod)])
     count = len(pods)
     if not 1 < count <= MAX_PODS_ALIKE:

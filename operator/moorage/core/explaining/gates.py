@@ -33,7 +33,7 @@ def placed_together(pod: Pod, revision: Revision, context: CycleContext) -> int:
     """How many members of its group, itself among them, must be placed at once; 0 for a pod that
     goes alone.
     """
-    return 0 if group_of(pod) is None else _counted(pod, revision, context)[1].needed
+    return 0 if group_of(pod) is None else counted(pod, revision, context)[1].needed
 
 
 def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
@@ -48,16 +48,21 @@ def _groups_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | 
     """Too few members are there, or nothing says how many there have to be."""
     if group_of(pod) is None:
         return None
-    groups, group = _counted(pod, revision, context)
+    groups, group = counted(pod, revision, context)
+    return group_gate(groups, group, other_groups_note(pod))
+
+
+def group_gate(groups: PodGroupTracker, group: PodGroupState, note: str = "") -> Gate | None:
+    """What keeps all members of a group out of the queue."""
     if group.complete:
         return None
-    return Gate(POD_GROUP_GATE, groups.gating_message(group) + other_groups_note(pod))
+    return Gate(POD_GROUP_GATE, groups.gating_message(group) + note)
 
 
-def _counted(
+def counted(
     pod: Pod, revision: Revision, context: CycleContext
 ) -> tuple[PodGroupTracker, PodGroupState]:
-    """The pod's group, with all members that count."""
+    """The group of a member that waits, with all others that are there."""
     key = group_of(pod)
     groups = PodGroupTracker(context.cache.store)
     groups.all_listed()
@@ -74,14 +79,17 @@ def _counted(
 
 
 def _others(pod: Pod, revision: Revision, context: CycleContext) -> Iterator[QueuedPodInfo]:
-    """Members that wait, and that nothing but their group keeps out."""
+    """The other members that wait."""
     key = group_of(pod)
     for uid, other in context.cache.waiting.items():
-        if uid == pod.metadata.uid or group_of(other) != key or context.cache.pod_info(uid):
+        leaves = other.metadata.deletion_timestamp is not None
+        if uid == pod.metadata.uid or group_of(other) != key or leaves:
             continue
-        if _plugins_gate(other, revision, context) is None:
-            yield _entry(other)
+        if context.cache.pod_info(uid) is None:
+            gate = _plugins_gate(other, revision, context)
+            yield _entry(other, gate.plugin if gate is not None else "")
 
 
-def _entry(pod: Pod) -> QueuedPodInfo:
-    return QueuedPodInfo(pod, pod.spec.scheduler_name, 0.0, state=QueueState.ACTIVE)
+def _entry(pod: Pod, gated_by: str = "") -> QueuedPodInfo:
+    state = QueueState.GATED if gated_by else QueueState.ACTIVE
+    return QueuedPodInfo(pod, pod.spec.scheduler_name, 0.0, state=state, gating_plugin=gated_by)

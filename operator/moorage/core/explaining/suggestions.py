@@ -26,18 +26,20 @@ from moorage.core.explaining.pod_changes import (
 )
 from moorage.core.explaining.searches import Search, take_turns
 from moorage.core.explaining.what_if import WhatIf
+from moorage.core.explaining.what_if_group import MinCountChange, WhatIfGroup
 from moorage.core.objects.pods import Pod
 from moorage.core.structures.budget import OutOfTime
 
-Change: TypeAlias = PodChange | MovedPod | AddedNodes
+Change: TypeAlias = PodChange | MovedPod | AddedNodes | MinCountChange
 MAX_PAIRS = 5
 
 
 class Suggestion(NamedTuple):
-    """Changes that together let the pod fit, none of them can be left out and none be smaller.
+    """Changes that together let the pod fit, or its group; none of them can be left out and none be
+    smaller. Changes of a member are those of all that ask for the same.
 
-    ``nodes``: the nodes that take it then. ``placement``: where it would go, with the pod as it
-    would be.
+    ``nodes``: the nodes that take it then, or that its group goes to. ``placement``: where it would
+    go, with the pod as it would be.
     """
 
     changes: tuple[Change, ...]
@@ -62,6 +64,7 @@ def suggestions(
     nodes = helpful_nodes(what_if, pod, nearest, MAX_FOUND)
     single: list[Search[Any]] = [
         *(family.smallest(pod, what_if.fits) for family in families),
+        *what_if.own_searches(pod),
         helpful_moves(what_if, pod, MAX_FOUND),
         nodes,
     ]
@@ -130,6 +133,9 @@ def _tried(what_if: WhatIf, pod: Pod, changes: tuple[Change, ...]) -> Suggestion
                     undo.enter_context(moved(what_if, change))
                 case AddedNodes():
                     undo.enter_context(with_added(what_if, change))
+                case MinCountChange():
+                    if isinstance(what_if, WhatIfGroup):
+                        undo.enter_context(what_if.with_minimum(change.after))
                 case _:
                     pod = change.apply(pod)
         placement = what_if.decide(pod)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from moorage.core.columns.cache import PodInfo
 from moorage.core.columns.new_nodes import NewNode
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
 from moorage.core.cycle.cycle import decide, run_filters
+from moorage.core.explaining.searches import Search
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod, on_node
@@ -18,6 +20,9 @@ from moorage.core.pods.requests import pod_requests
 
 class WhatIf:
     """Asks the cycle, and takes back whatever it changed for a question."""
+
+    together = 1
+    """How many pods have to find a node for the answer to be yes."""
 
     def __init__(self, context: CycleContext, revision: Revision) -> None:
         self.context = context
@@ -49,6 +54,24 @@ class WhatIf:
             return []
         names = self.context.snapshot.nodes.names
         return [names[row] for row in evaluation.feasible().tolist()]
+
+    @contextlib.contextmanager
+    def placing(self, pod: Pod) -> Iterator[ScheduleResult | None]:
+        """With this pod where it would go; None where that is nowhere, and nothing is changed."""
+        placed = self.decide(pod)
+        if placed is None:
+            yield None
+            return
+        with self.with_pod(pod, placed.node):
+            yield placed
+
+    def own_searches(self, _pod: Pod) -> tuple[Search[Any], ...]:
+        """Changes that only such a question has; none for a single pod."""
+        return ()
+
+    def beside_siblings(self) -> contextlib.AbstractContextManager[None]:
+        """With those there that go before this pod in any case: of a single pod, nobody."""
+        return contextlib.nullcontext()
 
     @contextlib.contextmanager
     def with_nodes(self, nodes: Iterable[NewNode]) -> Iterator[None]:
