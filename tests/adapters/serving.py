@@ -59,7 +59,7 @@ class Gate:
         return self.authorities
 
 
-async def explained(pod: str) -> Mapping[str, object] | None:
+async def explained(kind: str, pod: str) -> Mapping[str, object] | None:
     """Of one pod."""
     return {"pod": pod} if pod == "shop/web" else None
 

@@ -136,6 +136,10 @@ def test_an_explanation_is_for_those_who_may_see_what_it_tells(loop: str) -> Non
         rights = "get pods in namespace shop and list nodes"
         assert served.gate.asked == [("", None, rights)]
         assert await served.good(path) == (200, '{"pod": "shop/web"}')
+        assert await served.good("/explain?podgroup=shop/none") == (
+            404,
+            "there is no podgroup shop/none\n",
+        )
         assert await served.good("/explain?pod=shop/none") == (404, "there is no pod shop/none\n")
         for wrong in ("", "?pod=web", "?pod=/web", "?pod=shop/"):
             assert (await served.good(f"/explain{wrong}"))[0] == 400

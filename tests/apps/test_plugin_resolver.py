@@ -101,7 +101,7 @@ def test_commands_ask_plugins_of_packages(
         match command:
             case "explain":
                 options = ExplainOptions(
-                    pod="default/p", cluster=choice, files=world, config=config
+                    name="default/p", cluster=choice, files=world, config=config
                 )
                 return explain.run(options)
             case "fit":

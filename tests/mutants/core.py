@@ -1300,8 +1300,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         name="explaining: a pod moves to where the other one goes",
-        file="core/explaining/cluster_changes.py",
-        old="with what_if.with_pod(pod, placed.node):",
+        file="core/explaining/what_if.py",
+        old="with self.with_pod(pod, placed.node):",
         new="if True:",
         tests=(
             (
@@ -1309,6 +1309,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
                 "::test_pods_that_belong_to_their_node_do_not_move"
             ),
         ),
+    ),
+    Mutant(
+        name="explaining groups: members that are alike are not changed",
+        file="core/explaining/what_if_group.py",
+        old="if self._signatures[one.metadata.uid] == signature",
+        new="if one.metadata.uid == pod.metadata.uid",
+        tests=(f"{_TESTS}/explaining/test_groups.py::test_what_is_said_is_true",),
+    ),
+    Mutant(
+        name="explaining groups: the greatest minimum is one too small",
+        file="core/explaining/what_if_group.py",
+        old="while high - low > 1:",
+        new="while high - low > 2:",
+        tests=(f"{_TESTS}/explaining/test_groups.py::test_what_is_said_is_true",),
+    ),
+    Mutant(
+        name="explaining groups: members are not taken back",
+        file="core/explaining/pending_groups.py",
+        old="for one in reversed([*outcome.members.values()]):",
+        new="for one in ():",
+        tests=(f"{_TESTS}/explaining/test_groups.py::test_what_is_said_is_true",),
     ),
     Mutant(
         name="explaining: nodes that were added stay",

@@ -68,7 +68,7 @@ def options(tmp_path: Path) -> ExplainOptions:
     default = "metadata: {name: %s}\nspec: {preset: Default}\n"
     profiles = "".join(batch + default % name for name in ("batch", "default-scheduler"))
     file.write_text(WORLD + "".join(POD % pod for pod in PODS) + profiles)
-    return ExplainOptions(pod="shop/big", cluster=ClusterChoice(), files=(file,))
+    return ExplainOptions(name="shop/big", cluster=ClusterChoice(), files=(file,))
 
 
 def explained(
@@ -113,7 +113,7 @@ WOULD HELP (each tried by deciding again; no smaller change of its kind does)
 
 def test_two_changes(options: ExplainOptions, capsys: pytest.CaptureFixture[str]) -> None:
     """Where one is not enough."""
-    status, output = explained(options, capsys, pod="shop/huge")
+    status, output = explained(options, capsys, name="shop/huge")
     assert status == ExitStatus.NO
     assert "No single change helps; two together do" in output
     assert "  request + request  cpu 30 -> 2 + memory 400Gi -> 7Gi  fits n1\n" in output
@@ -141,7 +141,7 @@ def test_all_changes_are_shown_where_they_are_asked_for(
 
 def test_bound(options: ExplainOptions, capsys: pytest.CaptureFixture[str]) -> None:
     """Scores, and who refused the others."""
-    status, output = explained(options, capsys, pod="shop/web")
+    status, output = explained(options, capsys, name="shop/web")
     assert status == ExitStatus.YES
     lines = output.splitlines()
     assert lines[0] == "shop/web is on n1, the node with the highest score now."
@@ -214,7 +214,7 @@ def test_other_answers(
     options: ExplainOptions, capsys: pytest.CaptureFixture[str], pod: str, status: int, text: str
 ) -> None:
     """Line 1, and the exit status."""
-    ended, output = explained(options, capsys, pod=f"shop/{pod}")
+    ended, output = explained(options, capsys, name=f"shop/{pod}")
     assert (ended, output.splitlines()[0]) == (status, text)
     assert ("volcano is not ours: as preset Default has it" in output) == (pod == "foreign")
 
@@ -233,7 +233,7 @@ def test_an_unknown_pod(
 ) -> None:
     """What was typed means nothing; what is near is told."""
     with pytest.raises(WrongUse) as told:
-        explained(options, capsys, pod=pod)
+        explained(options, capsys, name=pod)
     assert str(told.value).startswith(f"there is no pod {pod}{meant}; from ")
 
 
@@ -265,11 +265,11 @@ def test_a_pod_that_nobody_tries(
             f"{holds} 'unready' is not ready: nodes are not up to date yet",
         ),
     ):
-        status, output = explained(options, capsys, pod=f"shop/{pod}", files=(file,))
+        status, output = explained(options, capsys, name=f"shop/{pod}", files=(file,))
         assert (status, output) == (ExitStatus.NO, f"shop/{pod} waits: {words}\n")
-        _, output = explained(options, capsys, pod=f"shop/{pod}", files=(file,), form="json")
+        _, output = explained(options, capsys, name=f"shop/{pod}", files=(file,), form="json")
         assert read_output(output)["verdict"] == verdict
-    status, output = explained(options, capsys, pod="shop/runs", files=(file,))
+    status, output = explained(options, capsys, name="shop/runs", files=(file,))
     assert (status, output.split(",")[0]) == (ExitStatus.YES, "shop/runs is on n1")
 
 
@@ -285,7 +285,7 @@ def test_odd_bound_pods(
     file = tmp_path / "odd.yaml"
     profile = (PROFILE % ("odd", "NodePorts")).replace("preset: Default", f"preset: {preset}")
     file.write_text(WORLD + POD % ("p", "odd", node, 1, "1Gi") + profile)
-    status, output = explained(options, capsys, pod="shop/p", files=(file,))
+    status, output = explained(options, capsys, name="shop/p", files=(file,))
     assert status == ExitStatus.YES
     gone = "gone, which is not there any more; now it would go to n1." if node == "gone" else node
     assert output.startswith(f"shop/p is on {gone}")

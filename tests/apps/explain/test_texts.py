@@ -200,4 +200,4 @@ def test_an_operator_that_cannot_be_asked(
         "contexts: [{name: c, context: {cluster: c, user: u}}], current-context: c}"
     )
     with pytest.raises(error, match=text):
-        ask(OperatorChoice(server), ClusterChoice(str(file)), "a/b")
+        ask(OperatorChoice(server), ClusterChoice(str(file)), ("pod", "a/b"))

@@ -6,7 +6,14 @@ import asyncio
 
 from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.side_loop import OneLoop
-from moorage.core.objects.pods import SchedulingGate
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.pod_groups import (
+    GangSchedulingPolicy,
+    PodGroup,
+    PodGroupSchedulingPolicy,
+    PodGroupSpec,
+)
+from moorage.core.objects.pods import PodSchedulingGroup, SchedulingGate
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.test_out_of_tree import in_a_loop
@@ -25,7 +32,7 @@ async def test_a_pending_pod_with_what_the_queue_knows() -> None:
         world.kube.put(versioned(make_pod("big", cpu="9")))
         await world.clock.advance(2)
         before = world.engine.cache.nodes.order.names
-        found = await explanations(world).explain("default/big")
+        found = await explanations(world).explain("pod", "default/big")
         assert found is not None
         assert (found["kind"], found["verdict"]) == ("PodExplanation", "Pending")
         assert found["source"] == "the operator, moorage-1"
@@ -49,7 +56,7 @@ async def test_other_pods() -> None:
         await world.clock.advance(2)
         explain = explanations(world).explain
         names = ("default/web", "default/gated", "default/none")
-        bound, gated, none = await asyncio.gather(*map(explain, names))
+        bound, gated, none = await asyncio.gather(*(explain("pod", name) for name in names))
         assert none is None
         assert bound is not None
         assert (bound["verdict"], bound["wait"]) == ("Bound", None)
@@ -66,12 +73,34 @@ async def test_a_pod_whose_profile_holds_it() -> None:
         await world.clock.advance(2)
         holds = "the SchedulerProfile that decides for"
         world.engine.records.profiles["test"].waits_for = ("services", "nodes")
-        found = await explanations(world).explain("default/big")
+        found = await explanations(world).explain("pod", "default/big")
         assert found is not None and "refusals" not in found
         text = f"{holds} 'test' waits until services, nodes are up to date"
         assert (found["verdict"], found["message"]) == ("ProfileWaiting", text)
         world.engine.profile_changed("test", a_body("test", generation=2, suspend=True))
         await world.clock.advance(2)
-        found = await explanations(world).explain("default/big")
+        found = await explanations(world).explain("pod", "default/big")
         assert found is not None
         assert (found["verdict"], found["message"]) == ("Suspended", f"{holds} 'test' is suspended")
+
+
+@in_a_loop
+async def test_a_pod_group_with_what_the_queue_knows() -> None:
+    """By its name, and by a member; where two APIs have one of that name, Kubernetes' own."""
+    async with Running().leading() as world:
+        policy = PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(2))
+        world.kube.put(PodGroup(ObjectMeta("g", "default", "uid-g"), PodGroupSpec(policy)))
+        group = PodSchedulingGroup("g")
+        for name in ("m0", "m1"):
+            world.kube.put(versioned(make_pod(name, cpu="9", scheduling_group=group)))
+        await world.clock.advance(2)
+        explain = explanations(world).explain
+        found, member = await explain("podgroup", "default/g"), await explain("pod", "default/m1")
+        assert found is not None
+        assert (found["kind"], found["verdict"]) == ("PodGroupExplanation", "Pending")
+        assert found["group"]["minCount"] == 2
+        assert found["wait"]["attempts"] >= 1
+        assert member is not None
+        assert (member["kind"], member["verdict"]) == ("PodExplanation", "Pending")
+        assert member["group"] == found["group"]
+        assert await explain("podgroup", "default/none") is None

@@ -31,7 +31,7 @@ HealthCheck = Callable[[], str | None]
 is quick.
 """
 _Page = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-Explain = Callable[[str], Awaitable[Mapping[str, object] | None]]
+Explain = Callable[[str, str], Awaitable[Mapping[str, object] | None]]
 """The explanation of a pod (``namespace/name``); None where there is no such pod."""
 ItemSource = Callable[[], AsyncGenerator[Mapping[str, object], None]]
 """Items of JSON, from whatever loop they are on."""
@@ -74,7 +74,8 @@ class AnswerPage(Protocol):
 @dataclasses.dataclass(frozen=True, slots=True)
 class HttpEndpoints:
     """What is served: checks by name for each health path, the metrics page, the configuration, and
-    under /debug what gives items. ``explain``: for /explain?pod=NAMESPACE/NAME, None where nobody
+    under /debug what gives items. ``explain``: for /explain?pod=NAMESPACE/NAME
+    (or podgroup=), by kind and name, None where nobody
     explains. ``page``: for /ui/, None where there is none.
     """
 
@@ -140,8 +141,11 @@ class EndpointHandler:
             return (CallerRight(request.method.lower(), path),), page
         first, _, below = path.removeprefix("/").partition("/")
         if path == _EXPLAIN and self._explain is not None:
-            pod = _pod(parameters(request.query.items()), "pod")
-            return _to_see(pod), functools.partial(_send_explanation, self._explain, pod)
+            query = parameters(request.query.items())
+            kind = "podgroup" if "podgroup" in query else "pod"
+            name = _pod(query, kind)
+            explain = functools.partial(_send_explanation, self._explain, kind, name)
+            return _to_see(name), explain
         if first != "ui" or self._page is None:
             raise Denied(404, "there is nothing here")
         query = parameters(request.query.items())
@@ -263,11 +267,11 @@ def _refusal(denied: Denied) -> web.Response:
 
 
 async def _send_explanation(
-    explain: Explain, pod: str, request: web.BaseRequest
+    explain: Explain, kind: str, name: str, request: web.BaseRequest
 ) -> web.StreamResponse:
-    explanation = await explain(pod)
+    explanation = await explain(kind, name)
     if explanation is None:
-        raise Denied(404, f"there is no pod {pod}")
+        raise Denied(404, f"there is no {kind} {name}")
     return await _sent(request, _page(_json(explanation), JSON))
 
 

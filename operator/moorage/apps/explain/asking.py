@@ -23,18 +23,22 @@ class NotAsked(Exception):
     """The leader could not be asked; the text says why, "" where there is nothing to say."""
 
 
-def ask(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, Any]:
-    """The document that the operator gives. Raises CommandError for one that was named, NotAsked
-    where the leader was to be found, NoAnswer where the cluster does not answer.
+def ask(choice: OperatorChoice, cluster: ClusterChoice, asked: tuple[str, str]) -> dict[str, Any]:
+    """The document that the operator gives; ``asked``: pod or podgroup, and its namespace/name.
+
+    Raises CommandError for one that was named, NotAsked where the leader was to be found, NoAnswer
+    where the cluster does not answer.
     """
     if choice.server == NOBODY:
         raise NotAsked
     if choice.server:
-        return asyncio.run(_ask_named(choice, cluster, pod))
-    return asyncio.run(_ask_leader(choice, cluster, pod))
+        return asyncio.run(_ask_named(choice, cluster, asked))
+    return asyncio.run(_ask_leader(choice, cluster, asked))
 
 
-async def _ask_leader(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, Any]:
+async def _ask_leader(
+    choice: OperatorChoice, cluster: ClusterChoice, asked: tuple[str, str]
+) -> dict[str, Any]:
     async with connected(cluster, waits_alone=False) as connection:
         try:
             around = await surroundings(connection)
@@ -43,7 +47,7 @@ async def _ask_leader(choice: OperatorChoice, cluster: ClusterChoice, pod: str) 
             api = connection.session
             async with reached(api, cluster, choice, around.installation) as operator:
                 if isinstance(operator, ReachedOperator):
-                    return await _explanation(operator, pod)
+                    return await _explanation(operator, asked)
                 raise NotAsked(operator.why)
         except (NotInstalled, NotFound) as error:
             raise NotAsked from error  # of a pod that it does not know the API server may
@@ -51,13 +55,15 @@ async def _ask_leader(choice: OperatorChoice, cluster: ClusterChoice, pod: str) 
             raise NotAsked(str(error).strip()) from error
 
 
-async def _ask_named(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, Any]:
+async def _ask_named(
+    choice: OperatorChoice, cluster: ClusterChoice, asked: tuple[str, str]
+) -> dict[str, Any]:
     server = choice.server
     async with named(cluster, choice) as operator:
         if not isinstance(operator, ReachedOperator):
             raise NoAnswer(operator.why)
         try:
-            return await _explanation(operator, pod)
+            return await _explanation(operator, asked)
         except NotFound as error:
             raise WrongUse(f"{server}: {error.message.strip()}") from error
         except Forbidden as error:
@@ -67,6 +73,6 @@ async def _ask_named(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -
             raise NoAnswer(f"no answer from {server}: {error}; is its port forwarded?") from error
 
 
-async def _explanation(operator: ReachedOperator, pod: str) -> dict[str, Any]:
-    query = urllib.parse.urlencode({"pod": pod})
+async def _explanation(operator: ReachedOperator, asked: tuple[str, str]) -> dict[str, Any]:
+    query = urllib.parse.urlencode([asked])
     return await operator.get(f"{PATH}?{query}", dict[str, Any], SECONDS)

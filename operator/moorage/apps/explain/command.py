@@ -21,6 +21,8 @@ from moorage.apps.commands.command_line import (
 from moorage.apps.commands.completed_names import names_of
 from moorage.apps.commands.input_files import on_disk
 
+_PODS, _GROUPS = ("pod", "pods", "po"), ("podgroup", "podgroups", "pg")
+
 
 @with_parameters(
     option(
@@ -49,24 +51,27 @@ from moorage.apps.commands.input_files import on_disk
     *CLUSTER_OPTIONS,
 )
 def explain(
-    kind: Annotated[str, typer.Argument(help="pod.", autocompletion=lambda: ["pod"])],
+    kind: Annotated[
+        str, typer.Argument(help="pod or podgroup.", autocompletion=lambda: ["pod", "podgroup"])
+    ],
     name: Annotated[
         str, typer.Argument(help="NAMESPACE/NAME.", autocompletion=names_of("pods"))
     ] = "",
     **flags: Any,
 ) -> None:
-    """Say why a pod is pending, or where it is, and what would help."""
+    """Say why a pod or pod group is pending, or where it is, and what would help."""
     if not name:  # as kubectl takes it, too: pod/NAME
         kind, _, name = kind.partition("/")
-    if kind not in ("pod", "pods", "po") or not name:
-        fail(f"explain {kind}: one pod can be explained: explain pod NAMESPACE/NAME")
+    if kind not in (*_PODS, *_GROUPS) or not name:
+        fail(f"explain {kind}: one can be explained: explain pod|podgroup NAMESPACE/NAME")
     from moorage.apps.explain import explain as explaining
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
     cluster = ClusterChoice(flags["kubeconfig"], flags["context"])
     wide = "all" if flags["output"] == "wide" else ""
     options = explaining.ExplainOptions(
-        pod=name if "/" in name else f"{flags['namespace']}/{name}",
+        group=kind in _GROUPS,
+        name=name if "/" in name else f"{flags['namespace']}/{name}",
         cluster=cluster,
         operator=operator_choice(flags),
         profile=flags["profile"],

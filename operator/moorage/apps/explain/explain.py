@@ -18,6 +18,9 @@ from moorage.apps.explain import asking
 from moorage.apps.explain.asking import NotAsked
 from moorage.apps.explain.explanation_documents import KIND, Document, document_of
 from moorage.apps.explain.first_lines import first_line, headline
+from moorage.apps.explain.group_documents import GROUP_KIND
+from moorage.apps.explain.group_texts import group_parts
+from moorage.apps.explain.one_group import explain_found, find_group
 from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
@@ -30,6 +33,7 @@ from moorage.apps.worlds import deciding, from_files
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.near_names import near_pod
 from moorage.apps.worlds.opening import show_world
+from moorage.apps.worlds.world import World
 from moorage.core.explaining.candidate_revisions import explain_candidate
 from moorage.core.explaining.pending_pods import Limits
 from moorage.core.explaining.refusals import NEAREST_NODES
@@ -37,7 +41,7 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.ports.texts import printable
 
-_WELL: Final = ("Bound", "WouldBePlaced")
+_WELL: Final = ("Bound", "WouldBePlaced", "Placed")
 """Verdicts that are a yes."""
 _EVERY_NODE: Final = 10**6
 SEARCH_SECONDS: Final = 20.0
@@ -46,11 +50,12 @@ SEARCH_SECONDS: Final = 20.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions:
-    """What was typed. ``pod`` is ``namespace/name``; ``at`` a moment of a recording, which is among
-    ``files``; ``form`` one of ``command_line.FORMATS``, "" for people.
+    """What was typed. ``name`` is ``namespace/name`` of a pod, or of a pod group (``group``);
+    ``at`` a moment of a recording, which is among ``files``; ``form`` one of
+    ``command_line.FORMATS``, "" for people.
     """
 
-    pod: str
+    name: str
     cluster: ClusterChoice
     operator: OperatorChoice = dataclasses.field(default_factory=OperatorChoice)
     profile: Path | None = None
@@ -61,6 +66,12 @@ class ExplainOptions:
     all_nodes: bool = False
     all_changes: bool = False
     absolute: bool = False
+    group: bool = False
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        """The kind and name, as /explain takes them."""
+        return ("podgroup" if self.group else "pod"), self.name
 
 
 def run(options: ExplainOptions) -> int:
@@ -68,7 +79,8 @@ def run(options: ExplainOptions) -> int:
     found = _explained(options)
     if not is_for_people(options.form):
         told = {"answer": first_line(found), **found}
-        print(document(KIND, told, options.form), end="")
+        kind = GROUP_KIND if options.group else KIND
+        print(document(kind, told, options.form), end="")
     else:
         console = open_console(sys.stdout)
         write(console, *_parts(found, options, console))
@@ -85,7 +97,7 @@ def _explained(options: ExplainOptions) -> Document:
     if not own_state and not more:
         try:
             with working("Asking the operator"):
-                return asking.ask(options.operator, options.cluster, options.pod)
+                return asking.ask(options.operator, options.cluster, options.asked)
         except NotAsked as reason:
             if str(reason):
                 text = f"the operator is not asked, so nothing of its queue is known: {reason}"
@@ -102,13 +114,15 @@ def _from_a_world(options: ExplainOptions) -> Document:
         nearest=_EVERY_NODE if options.all_nodes else NEAREST_NODES,
         seconds=math.inf if options.all_changes else SEARCH_SECONDS,
     )
-    pod = find_pod(world.context.cache, options.pod)
-    if pod is None:
-        near = near_pod(world.context.cache, options.pod)
-        raise WrongUse(f"there is no pod {options.pod}{near}; from {world.origin}")
     told = {"source": world.origin, "at": world.at.isoformat(), "wait": None}
+    if options.group:
+        return {**_group(world, options, resolver, limits), **told}
+    pod = find_pod(world.context.cache, options.name)
+    if pod is None:
+        near = near_pod(world.context.cache, options.name)
+        raise WrongUse(f"there is no pod {options.name}{near}; from {world.origin}")
     if options.profile is None:
-        with working(f"Explaining {printable(options.pod)}"):
+        with working(f"Explaining {printable(options.name)}"):
             return {**explain(world, pod, resolver, limits), **told}
     revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     candidate = _candidate(options.profile, pod, resolver)
@@ -116,6 +130,17 @@ def _from_a_world(options: ExplainOptions) -> Document:
     unasked = sorted({one.url for one in (*revision.extenders, *candidate.extenders)})
     about = {"candidateFile": str(options.profile), "notAsked": unasked}
     return {**document_of(explained), **about, **told}
+
+
+def _group(world: World, options: ExplainOptions, resolver: Resolver, limits: Limits) -> Document:
+    """Raises WrongUse where there is none."""
+    if options.profile is not None:
+        raise WrongUse("--profile: a pod group is explained under its own profile; leave it out")
+    found = find_group(world.context.cache, options.name)
+    if found is None:
+        raise WrongUse(f"there is no pod group {options.name}; from {world.origin}")
+    with working(f"Explaining {printable(options.name)}"):
+        return explain_found(world, found, resolver, limits)
 
 
 # ---- a candidate ---------------------------------------------------------------------------------
@@ -153,6 +178,9 @@ def _parts(found: Document, options: ExplainOptions, console: Console) -> list[R
     match found["verdict"]:
         case "NoProfile" | "BeingDeleted" | "Suspended" | "ProfileWaiting" | "NotResolved":
             return [headline(found)]
+        case _ if "podGroup" in found or found.get("group") is not None:
+            whole = options.all_nodes, options.all_changes
+            return [*group_parts(found, now, all_nodes=whole[0], all_changes=whole[1])]
         case _ if "candidate" in found:
             return [*candidate_parts(found)]
         case _ if "scores" in found:

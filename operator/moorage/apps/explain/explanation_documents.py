@@ -65,7 +65,7 @@ def _pending(explained: PendingExplanation) -> Document:
         "nodes": explained.nodes,
         "placement": _placement(explained.placement),
         "placedTogether": explained.together,
-        "refusals": [_refusals(group) for group in explained.refusals],
+        "refusals": [refusals_document(group) for group in explained.refusals],
         "changes": [changes_document(one, explained.pod) for one in explained.suggestions],
         "changesNotTried": explained.untried,
         "preemption": _preemption(explained.preemption),
@@ -83,7 +83,8 @@ def _verdict(explained: PendingExplanation) -> tuple[str, str]:
     return "Pending", f"none of {explained.nodes} nodes takes it"
 
 
-def _refusals(group: RefusalGroup) -> Document:
+def refusals_document(group: RefusalGroup) -> Document:
+    """The nodes that refuse a pod for one reason."""
     return {
         "plugin": group.plugin,
         "reasons": list(group.reasons),
@@ -160,7 +161,7 @@ def _bound(explained: BoundExplanation) -> Document:
         "best": list(explained.best),
         "choice": explained.choice,
         "refusal": None if refusal is None else {"plugin": refusal[0], "reasons": [*refusal[1]]},
-        "refusals": [_refusals(group) for group in explained.refusals],
+        "refusals": [refusals_document(group) for group in explained.refusals],
     }
 
 

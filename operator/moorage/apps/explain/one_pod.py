@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.explain.explanation_documents import Document, document_of, unasked
+from moorage.apps.explain.group_documents import member_document
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.world import World
 from moorage.core.columns.cache import Cache
 from moorage.core.explaining.bound_pods import explain_bound
 from moorage.core.explaining.candidate_revisions import explain_candidate
+from moorage.core.explaining.pending_groups import explain_group
 from moorage.core.explaining.pending_pods import Limits, explain_pending
 from moorage.core.framework.revisions import Revision
+from moorage.core.objects.pod_groups import API, membership_of
 from moorage.core.objects.pods import Pod
 from moorage.core.structures.likeness import suggest
 
@@ -29,24 +32,42 @@ def explain(
     Extenders are not asked, nor, ``beside_loop`` of the operator, plugins of packages: the document
     names them.
     """
-    name = pod.spec.scheduler_name
-    revision = world.profiles.get(name)
-    if (fault := world.left_out.get(name)) is not None:
-        whose = f"the SchedulerProfile that decides for {name!r} means nothing here"
-        return unasked(pod, "NotResolved", f"{whose}: {fault}")
-    if revision is None and (alike := _meant(name, world.profiles)):
-        return unasked(pod, "NoProfile", f"no SchedulerProfile decides for {name!r}{alike}")
-    if world.context.cache.pod_info(pod.metadata.uid) is None and (why := _held(pod, world)):
+    if (why := why_unasked(world, pod)) is not None:
         return unasked(pod, *why)
+    name = pod.spec.scheduler_name
     revision, unasked_names = askable(
-        revision or default_revision(resolver), packages=not beside_loop
+        world.profiles.get(name) or default_revision(resolver), packages=not beside_loop
     )
     if world.context.cache.pod_info(pod.metadata.uid) is not None:
         found = document_of(explain_bound(world.context, pod, revision))
     else:
-        found = document_of(explain_pending(world.context, pod, revision, limits))
+        found = _pending(world, pod, revision, limits)
         found["searchedSeconds"] = limits.seconds if found["changesNotTried"] else None
     return {**found, "notAsked": unasked_names, "foreign": name not in world.profiles}
+
+
+def _pending(world: World, pod: Pod, revision: Revision, limits: Limits) -> Document:
+    """A member of a PodGroup is judged with all of its group."""
+    member = membership_of(pod)
+    if member is None or member.key.api != API:
+        return document_of(explain_pending(world.context, pod, revision, limits))
+    alone = Limits(limits.nearest, 0.0)  # what would help it alone does not help its group
+    found = document_of(explain_pending(world.context, pod, revision, alone))
+    group = explain_group(world.context, pod, revision, limits)
+    if found["verdict"] == "Gated" and group.gate is None:
+        return found
+    return {**found, **member_document(group, pod)}
+
+
+def why_unasked(world: World, pod: Pod) -> tuple[str, str] | None:
+    """Verdict and message of a pod about which no node is asked; None where one is."""
+    name = pod.spec.scheduler_name
+    if (fault := world.left_out.get(name)) is not None:
+        whose = f"the SchedulerProfile that decides for {name!r} means nothing here"
+        return "NotResolved", f"{whose}: {fault}"
+    if name not in world.profiles and (alike := _meant(name, world.profiles)):
+        return "NoProfile", f"no SchedulerProfile decides for {name!r}{alike}"
+    return None if world.context.cache.pod_info(pod.metadata.uid) else _held(pod, world)
 
 
 def explain_under(

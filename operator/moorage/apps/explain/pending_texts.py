@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import RenderableType
@@ -44,20 +44,20 @@ def pending_parts(
     yield sentence(f"  {_asks(document)}; {about_source(document)}")
     if document["refusals"]:
         yield Text()
-        yield _reasons(document["refusals"], all_nodes)
+        yield reasons(document["refusals"], all_nodes)
     if document["changes"]:
         yield Text()
-        yield from _changes(document["changes"], all_changes)
+        yield from changes_parts(document["changes"], all_changes, _effect)
     if document["verdict"] == "Gated" and document["wait"] is not None:
-        yield _wait(document, now)
+        yield waits(document, now)
     if document["verdict"] == "Pending":
         yield Text()
         if not document["changes"]:
             yield sentence("No change of one kind, nor two together, of those tried would help.")
         if document.get("changesNotTried"):
-            yield sentence(_untried(document))
+            yield sentence(untried(document["changesNotTried"], document["searchedSeconds"]))
         yield _preemption(document["preemption"])
-        yield _wait(document, now)
+        yield waits(document, now)
 
 
 def about_source(document: Document) -> str:
@@ -132,7 +132,7 @@ def _shown(resource: str, quantity: str, towards: Any) -> str:
 # ---- reasons -------------------------------------------------------------------------------------
 
 
-def _reasons(groups: Sequence[Document], all_nodes: bool) -> Table:
+def reasons(groups: Sequence[Document], all_nodes: bool) -> Table:
     table = new_table("NODES", "PLUGIN", "REASON", numbers=("NODES",), wide="REASON")
     for group in groups:
         most = len(group["nearest"]) if all_nodes else _NAMED
@@ -186,7 +186,10 @@ def _lacks(node: Document, named: bool) -> str:
 # ---- changes -------------------------------------------------------------------------------------
 
 
-def _changes(changes: Sequence[Document], all_changes: bool) -> Iterator[RenderableType]:
+def changes_parts(
+    changes: Sequence[Document], all_changes: bool, effect: Callable[[Document], str]
+) -> Iterator[RenderableType]:
+    """``effect``: what comes of one of them."""
     pairs = len(changes[0]["changes"]) > 1
     how = "each tried by deciding again; no smaller change of its kind does"
     if pairs:
@@ -201,18 +204,19 @@ def _changes(changes: Sequence[Document], all_changes: bool) -> Iterator[Rendera
             *((one["kind"], one["text"], one["effect"]) for one in suggestion["changes"]),
             strict=True,
         )
-        effect = filter(None, (*effects, _effect(suggestion)))
+        told = filter(None, (*effects, effect(suggestion)))
         table.add_row(
-            f"  {' + '.join(kinds)}", sentence(" + ".join(texts)), sentence(", ".join(effect))
+            f"  {' + '.join(kinds)}", sentence(" + ".join(texts)), sentence(", ".join(told))
         )
     yield table
     if len(shown) < len(changes):
         yield Text(f"  and {len(changes) - len(shown)} more (--changes all)", style="dim")
 
 
-def _untried(document: Document) -> str:
-    changes = counted(document["changesNotTried"], "change was", "changes were")
-    return f"Stopped after {document['searchedSeconds']:g} s; {changes} not tried."
+def untried(number: int, seconds: float) -> str:
+    """How far the search came."""
+    changes = counted(number, "change was", "changes were")
+    return f"Stopped after {seconds:g} s; {changes} not tried."
 
 
 def _effect(suggestion: Document) -> str:
@@ -236,9 +240,10 @@ def _preemption(found: Document) -> Text:
     return sentence(f"Preemption does not help{f': {why}' if why else '.'}")
 
 
-def _wait(document: Document, now: datetime.datetime) -> Text:
+def waits(document: Document, now: datetime.datetime) -> Text:
+    """Where it waits, and until when."""
     wait = document["wait"]
-    events = _joined(_phrases(document["wakesOn"]))
+    events = _joined(_phrases(document.get("wakesOn", ())))
     if wait is None:
         return sentence(f"Would be tried again when {events}." if events else "")
     until = _clock(wait.get("until"), now)

@@ -1,4 +1,4 @@
-"""The document of `moorage explain`."""
+"""The documents of `moorage explain`."""
 
 from __future__ import annotations
 
@@ -90,6 +90,133 @@ class PodExplanationOutput(AnsweredOutput):
     """Where that stands."""
     differs: NotRequired[list[str]]
     """What decides otherwise under the candidate."""
+    group: NotRequired[GroupPart]
+    """Of a member of a PodGroup: its group, by which it is judged."""
+
+
+class PodGroupExplanationOutput(AnsweredOutput):
+    """Why a pod group waits, or that it does not."""
+
+    kind: Literal["PodGroupExplanation"]
+    verdict: Literal[
+        "Pending",
+        "Gated",
+        "WouldBePlaced",
+        "Placed",
+        "NoMembers",
+        "Error",
+        "NoProfile",
+        "BeingDeleted",
+        "Suspended",
+        "ProfileWaiting",
+        "NotResolved",
+    ]
+    """The answer in a word."""
+    message: str
+    """The same in a few words."""
+    podGroup: str
+    """NAMESPACE/NAME."""
+    created: str | None
+    """When its first member was created."""
+    schedulerName: str
+    """Of its members; "" where there are none."""
+    revision: str
+    """The revision by which it is explained, "" where none is."""
+    source: str
+    """From where this is known; continues a sentence after "from"."""
+    at: str
+    """The moment."""
+    wait: WaitPart | None
+    """Where its first member waits; null where no queue is known, or none waits."""
+    notAsked: NotRequired[list[str]]
+    """Extenders, and plugins of packages, that were not asked."""
+    foreign: NotRequired[bool]
+    """Whether it is another scheduler's, and explained under preset Default."""
+    searchedSeconds: NotRequired[float | None]
+    """After which the search for changes ended; null where it was complete."""
+    group: GroupPart | None
+    """What there is to say of it; null where no node is asked."""
+
+
+class GroupPart(TypedDict):
+    """A pod group, judged as a whole."""
+
+    name: str
+    """NAMESPACE/NAME."""
+    api: str
+    """Whose PodGroup it is, as in scheduling.k8s.io/v1beta1."""
+    gang: bool
+    """Whether members are of use only together; a basic group goes as far as it fits."""
+    minCount: int | None
+    """How many members have to be placed together; null while nothing says so."""
+    priority: int | None
+    """The group's."""
+    topologyKey: str
+    """The label of which all members' nodes have one value, "" for any nodes."""
+    present: int
+    """How many members are there."""
+    begun: bool
+    """Whether members ran: then those that follow wait for nobody."""
+    members: list[MemberPart]
+    """Those that have a node first."""
+    placements: list[PlacementAnswerPart]
+    """The sets of nodes that were tried: one for each value of the topology key, else one."""
+    refused: str
+    """The member that found no node, which ``refusals`` and ``changes`` are about; else ""."""
+    refusals: list[RefusalPart]
+    """Nodes that do not take it, with the members before it on theirs; none with a topology key."""
+    changes: list[SuggestionPart]
+    """The smallest changes that let the group fit; of all members that ask for the same."""
+    changesNotTried: int
+    """How many changes there was no time for."""
+    preemption: GroupPreemptionPart
+    """Whether evicting others would help."""
+
+
+class MemberPart(TypedDict):
+    """A member of a group."""
+
+    pod: str
+    """NAMESPACE/NAME."""
+    node: str
+    """Where it is, or where it would go; "" for nowhere."""
+    placed: bool
+    """Whether it is there."""
+    message: str
+    """Why it goes nowhere."""
+
+
+class PlacementAnswerPart(TypedDict):
+    """A set of nodes that was tried."""
+
+    name: str
+    """The topology key's value, "" for all nodes."""
+    members: int
+    """How many members found a node there."""
+    reason: str
+    """Why the first of the others did not; "" where enough did."""
+
+
+class GroupPreemptionPart(TypedDict):
+    """What evicting pods of lower priority would do for a group."""
+
+    helps: bool
+    """Whether the group would run."""
+    victims: list[str]
+    """Who would go."""
+    nodes: list[MemberNodePart]
+    """Where the members would go."""
+    message: str
+    """In the scheduler's words."""
+
+
+class MemberNodePart(TypedDict):
+    """A member and its node."""
+
+    pod: str
+    """NAMESPACE/NAME."""
+    node: str
+    """Its node."""
 
 
 class WaitPart(TypedDict):
@@ -180,7 +307,7 @@ class ChangePart(TypedDict):
     """A change in words."""
 
     kind: str
-    """request, toleration, requirement, move a pod or add nodes."""
+    """request, toleration, requirement, minCount, move a pod or add nodes."""
     text: str
     """What it is."""
     effect: str

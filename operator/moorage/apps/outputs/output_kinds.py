@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from moorage.apps.outputs.cluster_outputs import QueueOutput, StatusOutput
-from moorage.apps.outputs.explanation_outputs import PodExplanationOutput
+from moorage.apps.outputs.explanation_outputs import PodExplanationOutput, PodGroupExplanationOutput
 from moorage.apps.outputs.recording_outputs import MomentOutput, ReplayOutput
 from moorage.apps.outputs.revision_outputs import (
     CheckOutput,
@@ -32,6 +32,7 @@ Output: TypeAlias = Annotated[
     | MomentOutput
     | PauseOutput
     | PodExplanationOutput
+    | PodGroupExplanationOutput
     | QueueOutput
     | ReplayOutput
     | RollbackOutput
@@ -50,6 +51,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "Moment": "replay --at",
     "Pause": "rollback --pause",
     "PodExplanation": "explain",
+    "PodGroupExplanation": "explain podgroup",
     "Queue": "queue",
     "Replay": "replay",
     "Rollback": "rollback",

@@ -21,6 +21,10 @@ def _explained(body: Body) -> Iterable[str]:
     return [body.get("node") or placement.get("node") or ""]
 
 
+def _members_nodes(body: Body) -> Iterable[str]:
+    return [one["node"] for one in (body["group"] or {}).get("members", ())]
+
+
 def _fitted(body: Body) -> Iterable[str]:
     for workload in body["workloads"]:
         yield from (one["node"] for one in workload["placements"])
@@ -48,6 +52,7 @@ NAMES: Final[Mapping[str, Callable[[Body], Iterable[str]]]] = {
     "Moment": lambda body: body["profiles"],
     "Pause": lambda body: [f"{body['profile']}@{body['held']}"],
     "PodExplanation": _explained,
+    "PodGroupExplanation": _members_nodes,
     "Queue": lambda body: [one["pod"] for one in body["pods"]],
     "Replay": lambda body: [one["pod"] for one in body["differences"]],
     "Rollback": lambda body: [f"{body['profile']}@{body['to']}"],

@@ -16,6 +16,8 @@ from typing import Final
 
 from moorage.api import bodies
 from moorage.apps.explain.explanation_documents import KIND, Document
+from moorage.apps.explain.group_documents import GROUP_KIND
+from moorage.apps.explain.one_group import APIS, explain_found, find_group
 from moorage.apps.explain.one_pod import default_revision, explain, explain_under, known_pod
 from moorage.apps.printing.documents import API_VERSION
 from moorage.apps.run.side_loop import Side
@@ -26,6 +28,7 @@ from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.explaining.pending_pods import Limits
 from moorage.core.framework.holds import SUSPENDED, Hold, waits_for
 from moorage.core.framework.revisions import Revision
+from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.key_frames import key_frame
 from moorage.core.recording.replay import apply_change
@@ -40,7 +43,7 @@ class _Taken:
     """What one step takes."""
 
     entries: Iterator[Entry]
-    pod: Pod
+    name: str
     profile: str
     profiles: Mapping[str, Revision]
     holds: Mapping[str, Hold]
@@ -73,19 +76,30 @@ class LiveExplanations:
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="explaining")
 
-    async def explain(self, name: str) -> Document | None:
-        """The explanation of the pod ``namespace/name``, None where there is none. On the side;
-        raises MainLoopBusy.
+    async def explain(self, kind: str, name: str) -> Document | None:
+        """The explanation of the pod or podgroup ``namespace/name``, None where there is none. On
+        the side; raises MainLoopBusy.
         """
+        if kind == "podgroup":
+            return await self._of_group(name)
         found = await self.explained(name)
         return None if found is None else found.document
+
+    async def _of_group(self, name: str) -> Document | None:
+        async def take() -> _Taken:
+            return self._state(name, "", self._wait_of_group(name))
+
+        async with self._turn:
+            taken = await self._side.ask(take)
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, self._explained_group, taken)
 
     async def explained(self, name: str, profile: str = "") -> Explained | None:
         """The same, with what it is explained by; ``profile``: the schedulerName of another one to
         try in the place of its own. Raises WrongUse where nobody decides for that.
         """
 
-        async def take() -> _Taken | None:
+        async def take() -> tuple[_Taken, Pod] | None:
             return self._take(name, profile)
 
         async with self._turn:
@@ -93,28 +107,32 @@ class LiveExplanations:
             if taken is None:
                 return None
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, self._explained, taken)
+            return await loop.run_in_executor(self._thread, self._explained, *taken)
 
     async def close(self) -> None:
         """Begin nothing more; what is under way ends by itself within LIMITS."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _take(self, name: str, profile: str) -> _Taken | None:
+    def _take(self, name: str, profile: str) -> tuple[_Taken, Pod] | None:
         """On the main loop."""
-        engine, clock = self._engine, self._engine.ports.clock
+        engine = self._engine
         namespace, _, own_name = name.partition("/")
         pod = known_pod(engine.cache, engine.latest_pods.uids.get((namespace, own_name), ""))
         if pod is None:
             return None
+        return self._state(name, profile, self._wait(pod.metadata.uid)), pod
+
+    def _state(self, name: str, profile: str, wait: Document | None) -> _Taken:
+        engine = self._engine
         return _Taken(
             key_frame(engine.cache, {}),
-            pod,
+            name,
             profile,
             dict(engine.live),
             dict(self._holds()),
             engine.context.seed,
-            self._wait(pod.metadata.uid),
-            clock.now(),
+            wait,
+            engine.ports.clock.now(),
         )
 
     def _holds(self) -> Iterator[tuple[str, Hold]]:
@@ -139,25 +157,47 @@ class LiveExplanations:
             "gatingPlugin": waiting["gatingPlugin"],
         }
 
-    def _explained(self, taken: _Taken) -> Explained:
+    def _wait_of_group(self, name: str) -> Document | None:
+        """Where its first member waits."""
+        namespace, _, own_name = name.partition("/")
+        groups = self._engine.queue.groups
+        keys = (GroupKey(api, namespace, own_name) for api in APIS)
+        first = next((one for key in keys for one in groups.waiting(key)), None)
+        return None if first is None else self._wait(first.uid)
+
+    def _explained(self, taken: _Taken, pod: Pod) -> Explained:
         """On a thread of its own, which alone has this context."""
+        world = self._world(taken)
+        if taken.profile:
+            found = explain_under(world, pod, taken.profile, self._resolver, beside_loop=True)
+        else:
+            found = explain(world, pod, self._resolver, LIMITS, beside_loop=True)
+        name = pod.spec.scheduler_name
+        revision = taken.profiles.get(name) or default_revision(self._resolver)
+        told = self._document(KIND, found, taken)
+        return Explained(told, pod, revision, world.context.cache.nodes)
+
+    def _explained_group(self, taken: _Taken) -> Document | None:
+        """On the same thread."""
+        world = self._world(taken)
+        members = find_group(world.context.cache, taken.name)
+        if members is None:
+            return None
+        found = explain_found(world, members, self._resolver, LIMITS, beside_loop=True)
+        return self._document(GROUP_KIND, found, taken)
+
+    def _world(self, taken: _Taken) -> World:
         context = empty_context(taken.seed)
         for entry in taken.entries:
             apply_change(entry, context)
-        world = World(context, taken.profiles, self._identity, taken.at, holds=taken.holds)
-        if taken.profile:
-            pod, name = taken.pod, taken.profile
-            found = explain_under(world, pod, name, self._resolver, beside_loop=True)
-        else:
-            found = explain(world, taken.pod, self._resolver, LIMITS, beside_loop=True)
-        document = {
+        return World(context, taken.profiles, self._identity, taken.at, holds=taken.holds)
+
+    def _document(self, kind: str, found: Document, taken: _Taken) -> Document:
+        return {
             "apiVersion": API_VERSION,
-            "kind": KIND,
+            "kind": kind,
             **found,
             "source": f"the operator, {self._identity}",
             "at": taken.at.isoformat(timespec="milliseconds"),
             "wait": taken.wait,
         }
-        name = taken.pod.spec.scheduler_name
-        revision = taken.profiles.get(name) or default_revision(self._resolver)
-        return Explained(document, taken.pod, revision, context.cache.nodes)

@@ -62,7 +62,7 @@ def group_gate(groups: PodGroupTracker, group: PodGroupState, note: str = "") ->
 def counted(
     pod: Pod, revision: Revision, context: CycleContext
 ) -> tuple[PodGroupTracker, PodGroupState]:
-    """The group of a member that waits, with all others that are there."""
+    """The group of a member, with all others that are there."""
     key = group_of(pod)
     groups = PodGroupTracker(context.cache.store)
     groups.all_listed()
@@ -72,7 +72,8 @@ def counted(
             if record.state is PodState.OBSERVED:
                 groups.pod_bound(record.pod)
     mine = _entry(pod)
-    for entry in (mine, *_others(pod, revision, context)):
+    waits = context.cache.pod_info(pod.metadata.uid) is None
+    for entry in (*((mine,) if waits else ()), *_others(pod, revision, context)):
         groups.record_move(entry)
     list(groups.recheck(0.0))  # has groups know whether they are complete
     return groups, groups.group_of_entry(mine)

@@ -94,8 +94,8 @@ class GroupExplanation:
 def explain_group(
     context: CycleContext, pod: Pod, revision: Revision, limits: Limits = NO_LIMIT
 ) -> GroupExplanation:
-    """Why the group of this pod, which waits, has no nodes, and what would help. Extenders are not
-    asked.
+    """Why the group of this pod has no nodes, and what would help. Extenders are not asked. Of a
+    group no member of which waits, only who is there is said.
     """
     groups, group = counted(pod, revision, context)
     waiting = [*group.waiting.values(), *group.held_back.values()]
@@ -108,6 +108,8 @@ def explain_group(
         present=group.present,
         begun=group.begun,
     )
+    if not waiting:
+        return explained(members=there)
     attempt = attempt_of(waiting, groups, context.cache)
     if (gate := group_gate(groups, group)) is not None or attempt is None:
         return explained(members=(*there, *(Member(one.pod) for one in waiting)), gate=gate)

@@ -257,6 +257,11 @@ class PodGroupTracker:
         """UIDs of the members of a group that are in flight or placed."""
         return [uid for part in self._groups.get(key, {}).values() for uid in part.assigned]
 
+    def waiting(self, key: GroupKey) -> list[QueuedPodInfo]:
+        """The members of a group that wait."""
+        parts = self._groups.get(key, {}).values()
+        return [one for part in parts for one in (*part.waiting.values(), *part.held_back.values())]
+
     def spec(self, group: PodGroupState) -> GroupSpec | None:
         """What it asks for; None when nothing says so, or it is not known yet."""
         if group.key.api in self._unlisted:

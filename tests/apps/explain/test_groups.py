@@ -1,0 +1,178 @@
+"""`moorage explain` of pod groups and their members, on files: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from moorage.apps.exit_status import ExitStatus, WrongUse
+from moorage.apps.explain.explain import ExplainOptions, run
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from tests.apps.outputs.reading import read_output
+
+NODES = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {zone: a}}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2, labels: {zone: b}}
+status: {allocatable: {cpu: "3", memory: 8Gi, pods: "10"}}
+"""
+GROUP = """
+---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: trainer, namespace: ml}
+spec: {priority: 5, schedulingPolicy: {gang: {minCount: %d}}%s}
+"""
+TOPOLOGY = ", schedulingConstraints: {topology: [{key: zone}]}"
+MEMBER = """
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer-%d, namespace: ml}
+spec: {schedulerName: default-scheduler, priority: 5, schedulingGroup: {podGroupName: trainer},
+  containers: [{name: c, image: a, resources: {requests: {cpu: "2"}}}]}
+"""
+LOW = """
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: low, namespace: shop}
+spec: {schedulerName: default-scheduler, nodeName: n2,
+  containers: [{name: c, image: a, resources: {requests: {cpu: "2"}}}]}
+"""
+
+
+def explained(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    *parts: str,
+    name: str = "ml/trainer",
+    form: str = "",
+) -> tuple[int, str]:
+    """Exit status and output, less what names a revision."""
+    file = folder / "world.yaml"
+    file.write_text(NODES + "".join(parts))
+    group = not name.rpartition("-")[2].isdigit()
+    options = ExplainOptions(
+        name=name, cluster=ClusterChoice(), files=(file,), form=form, group=group
+    )
+    status = run(options)
+    lines = capsys.readouterr().out.splitlines()
+    return status, "\n".join(line.partition("; profile")[0] for line in lines)
+
+
+def members(number: int) -> str:
+    return "".join(MEMBER % i for i in range(number))
+
+
+def test_a_group_that_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who finds a node and who does not, what would help, and whom preemption would hit."""
+    parts = GROUP % (3, ""), members(3), LOW
+    status, output = explained(tmp_path, capsys, *parts)
+    assert status == ExitStatus.NO
+    assert (
+        output
+        == """\
+2 of 3 members of ml/trainer find a node, and 3 are needed together. 0/2 nodes are available: 2 \
+Insufficient cpu.
+  gang of 3, priority 5; 3 members are here (scheduling.k8s.io/v1beta1)
+
+MEMBER        NODE  REASON
+ml/trainer-2  -     0/2 nodes are available: 2 Insufficient cpu.
+ml/trainer-0  n1
+ml/trainer-1  n1
+
+ml/trainer-2, with those before it on their nodes:
+NODES  PLUGIN            REASON
+    2  NodeResourcesFit  Insufficient cpu; nearest n2 lacks 1; n1 lacks 2
+
+WOULD HELP (each tried by deciding again; no smaller change of its kind does)
+  request    cpu 2 -> 1333m  the group fits, on 1 node
+  minCount   3 -> 2          the group fits, on 1 node
+  add nodes  1 like n2       the group fits, on 2 nodes
+  add nodes  1 like n1       the group fits, on 2 nodes
+
+Preemption would help: it would hit shop/low; members would go to n1, n2."""
+    )
+    status, output = explained(tmp_path, capsys, *parts, form="json")
+    document = read_output(output)
+    assert (document["kind"], document["verdict"]) == ("PodGroupExplanation", "Pending")
+    assert document["group"]["refused"] == "ml/trainer-2"
+    assert [one["node"] for one in document["group"]["preemption"]["nodes"]] == ["n1", "n1", "n2"]
+
+
+def test_a_member_is_judged_with_its_group(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Alone it would fit."""
+    parts = GROUP % (3, ""), members(3), LOW
+    status, output = explained(tmp_path, capsys, *parts, name="ml/trainer-0")
+    assert status == ExitStatus.NO
+    assert output.startswith("ml/trainer-0 waits with its group: 2 of 3 members of ml/trainer fi")
+    _, output = explained(tmp_path, capsys, *parts, name="ml/trainer-0", form="json")
+    document = read_output(output)
+    assert (document["verdict"], document["placement"]) == ("Pending", None)
+    assert document["preemption"]["node"] == "n1"
+    assert document["changes"] == document["group"]["changes"] != []
+    status, output = explained(tmp_path, capsys, *parts[:2], name="ml/trainer-0")
+    assert status == ExitStatus.YES
+    assert output.startswith("ml/trainer-0 fits with its group: it would go to n")
+
+
+def test_placements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each value of the key, the best first."""
+    _, output = explained(tmp_path, capsys, GROUP % (3, TOPOLOGY), members(3), LOW)
+    assert "\nzone  MEMBERS  REASON\na           2  0/1 nodes" in output
+    assert output.startswith("2 of 3 members of ml/trainer find a node in one zone, and 3 are")
+
+
+@pytest.mark.parametrize(
+    ("parts", "status", "said"),
+    [
+        pytest.param(
+            (GROUP % (4, ""), members(3)), ExitStatus.NO, "is gated by PodGroup: waiting", id="gate"
+        ),
+        pytest.param((GROUP % (4, ""),), ExitStatus.NO, "has no members: no pod", id="nobody"),
+        pytest.param(
+            (GROUP % (2, ""), members(3)), ExitStatus.YES, "3 of 3 members of pod", id="fits"
+        ),
+        pytest.param(
+            (GROUP % (2, ""), members(1).replace("priority: 5", "nodeName: n1, priority: 5")),
+            ExitStatus.YES,
+            "All 1 members of pod group ml/trainer have a node.",
+            id="placed",
+        ),
+        pytest.param(
+            (GROUP % (2, ""), members(2).replace("priority: 5", "priority: 6")),
+            ExitStatus.NO,
+            "cannot be placed: all pods in a single pod group should have the same priority",
+            id="error",
+        ),
+    ],
+)
+def test_first_lines(
+    parts: tuple[str, ...],
+    status: int,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What is the matter comes first, and the document holds to its type."""
+    ended, output = explained(tmp_path, capsys, *parts)
+    assert (ended, said in output.splitlines()[0]) == (status, True), output
+    _, output = explained(tmp_path, capsys, *parts, form="json")
+    assert said.rstrip(".") in read_output(output)["answer"]
+    assert json.loads(output)["podGroup"] == "ml/trainer"
+
+
+def test_no_such_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither a PodGroup nor a pod names it."""
+    with pytest.raises(WrongUse, match="there is no pod group ml/trainer"):
+        explained(tmp_path, capsys, LOW)
