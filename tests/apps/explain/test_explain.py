@@ -190,7 +190,7 @@ def test_from_a_recording(
         [changes.NodePut(node), changes.PodWaiting(pod)],
         (2, changes.PodObserved(on_node(pod, "n"))),
     )
-    told = {"files": (file,), "pod": "default/a"}
+    told = {"files": (file,), "name": "default/a"}
     status, output = explained(options, capsys, **told, at=moment(BEGIN + 1))
     assert status == ExitStatus.NO
     assert output.startswith("The only node does not take default/a.")

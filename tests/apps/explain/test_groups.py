@@ -105,7 +105,7 @@ Preemption would help: it would hit shop/low; members would go to n1, n2."""
     document = read_output(output)
     assert (document["kind"], document["verdict"]) == ("PodGroupExplanation", "Pending")
     assert document["group"]["refused"] == "ml/trainer-2"
-    assert [one["node"] for one in document["group"]["preemption"]["nodes"]] == ["n1", "n1", "n2"]
+    assert [one["node"] for one in document["group"]["preemption"]["nodes"]] == ["n1", "n2", "n1"]
 
 
 def test_a_member_is_judged_with_its_group(

@@ -209,7 +209,7 @@ def _refused(
     refused = next((one.pod for one in decisions if isinstance(one, Diagnosis)), None)
     what_if = WhatIfGroup(context, revision, attempt, best.placed if best is not None else ())
     refusals = tuple[RefusalGroup, ...]()
-    everywhere = best is not None and best.placement.rows is None
+    everywhere = best is not None and best.placement.rows(context.snapshot.nodes) is None
     if refused is not None and everywhere:
         with what_if.beside_siblings():
             evaluation = run_filters(refused, revision, context)

@@ -20,7 +20,6 @@ from moorage.core.cycle.group_cycle import (
     GroupResult,
     Steps,
     place_member,
-    place_on_node,
     schedule_group,
 )
 from moorage.core.cycle.group_placements import Placement
@@ -94,7 +93,7 @@ class WhatIfGroup(WhatIf):
         """With the members there that find a node as it is."""
         with self.nothing_stays(), contextlib.ExitStack() as undo:
             for one in self._standing:
-                again = place_on_node(one, self.context)
+                again = self._place(one.pod, Placement(name=one.node))
                 if isinstance(again, ScheduleResult):
                     undo.callback(unreserve_and_forget, again, self.context.cache)
             yield
