@@ -19,7 +19,6 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, Decision
 from moorage.core.cycle.group_cycle import GroupAttempt, place_member, schedule_group
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.explaining.cluster_changes import AddedNodes, MovedPod, with_added
 from moorage.core.explaining.pending_groups import GroupExplanation, explain_group
 from moorage.core.explaining.pending_pods import Limits
@@ -27,6 +26,7 @@ from moorage.core.explaining.pod_changes import RequestChange
 from moorage.core.explaining.suggestions import Change
 from moorage.core.explaining.what_if import WhatIf
 from moorage.core.explaining.what_if_group import MinCountChange, WhatIfGroup, at_once
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.pod_groups import (
@@ -173,7 +173,7 @@ def members_placed(case: GroupCase, refused: Pod, changes: Sequence[Change]) -> 
             return place_member(pod, DEFAULT, context, placement)
 
         attempt = GroupAttempt(spec, members, on)
-        result = at_once(schedule_group(attempt, place, context), context)
+        result = at_once(schedule_group(attempt, place, context, DEFAULT), context)
         return {one.pod.metadata.name: one.node for one in result.placed}
 
 

@@ -16,13 +16,13 @@ from moorage.core.cycle.cycle import run_filters, unreserve_and_forget
 from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
 from moorage.core.cycle.group_cycle import GroupAttempt, TriedPlacement, place_member
 from moorage.core.cycle.group_outcome import GroupOutcome
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.explaining.gates import Gate, counted, group_gate
 from moorage.core.explaining.pending_pods import NO_LIMIT, Limits
 from moorage.core.explaining.refusals import RefusalGroup, refusal_groups
 from moorage.core.explaining.suggestions import Suggestion, suggestions
 from moorage.core.explaining.what_if_group import WhatIfGroup, at_once
 from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import GroupSpec

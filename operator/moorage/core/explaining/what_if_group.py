@@ -22,9 +22,9 @@ from moorage.core.cycle.group_cycle import (
     place_member,
     schedule_group,
 )
-from moorage.core.cycle.group_placements import Placement
 from moorage.core.explaining.searches import Search
 from moorage.core.explaining.what_if import WhatIf
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.signatures import pod_signature
@@ -157,7 +157,7 @@ class WhatIfGroup(WhatIf):
                     unreserve_and_forget(one, self.context.cache)
 
     def _result(self, pod: Pod) -> GroupResult:
-        steps = schedule_group(self._changed(pod), self._place, self.context)
+        steps = schedule_group(self._changed(pod), self._place, self.context, self.revision)
         return at_once(steps, self.context)
 
     def _place(self, pod: Pod, placement: Placement, /) -> Decision:
