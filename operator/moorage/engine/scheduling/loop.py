@@ -126,8 +126,10 @@ class SchedulingLoop:
             with self.budget, self.attempts.outcomes.undoing_on_error(entry, *entry.companions):
                 self._dispatch(attempt)
         except OutOfTime:
-            attempt.spent += self.clock.boottime() - began
+            now = self.clock.boottime()
+            attempt.spent += now - began
             self.paused.append(attempt)
+            self.next_turn = 2 * now - began
         else:
             if self.attempts.gangs.groups:
                 self.attempts.gangs.attempt_ended(attempt)
@@ -141,11 +143,9 @@ class SchedulingLoop:
         if self.attempts.gangs.decided:
             self.attempts.gangs.hand_over()
             return
-        began = self.clock.boottime()
         attempt = min(self.paused, key=self._rank)
         self.paused.remove(attempt)
         self.attempt(attempt)
-        self.next_turn = 2 * self.clock.boottime() - began
 
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for what is under way."""

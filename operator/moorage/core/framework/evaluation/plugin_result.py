@@ -8,6 +8,7 @@ recomputes only what it changed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -26,6 +27,7 @@ from moorage.core.framework.interfaces import (
 )
 from moorage.core.framework.status import SUCCESS, Code, Why
 from moorage.core.objects.pods import Pod
+from moorage.core.structures.budget import OutOfTime
 from moorage.core.structures.growing import grown
 
 AskRows = Callable[[Any, Snapshot, Rows], npt.NDArray[np.int64]]
@@ -40,7 +42,9 @@ class PluginResult:
     __slots__ = (
         "_ask",
         "_depends_on_fn",
+        "_piece",
         "_prepare",
+        "_rest",
         "_versions",
         "applies",
         "depends_on",
@@ -70,6 +74,9 @@ class PluginResult:
         """Its place in the logs; None when all rows have to be asked."""
         self._depends_on_fn = plugin.depends_on if is_a(plugin, DependentPlugin) else None
         self._versions: list[int] | None = None
+        self._piece: int = getattr(plugin, "rows_at_a_time", sys.maxsize)
+        self._rest: tuple[ChangeReader, npt.NDArray[np.intp]] | None = None
+        """Its place in the logs, and the rows that are still to be asked, where time ran out."""
         self.prepare_count = 0
         """How often the template was compiled: whoever keeps something made from this result
         compares it.
@@ -91,7 +98,7 @@ class PluginResult:
             self._depends_on_fn(snapshot) if self._depends_on_fn is not None else ()
         )
         self._versions = [one.version for one in self.depends_on]
-        self.reader = None
+        self.reader = self._rest = None
         self.prepare_count += 1
         snapshot.budget.check()
 
@@ -99,20 +106,44 @@ class PluginResult:
         """Ask again for the rows that changed since the last call."""
         nodes = snapshot.nodes
         # a plugin that raises is asked again for all rows
-        reader, self.reader = self.reader or nodes.reader(self.reads), None
+        reader, self.reader = self.reader, None
+        rest, self._rest = self._rest, None
+        if rest is not None:
+            reader = rest[0]
+        reader = reader or nodes.reader(self.reads)
         changed = reader.catch_up(nodes.rows)
+        if changed is not None and rest is not None:
+            changed = np.union1d(changed, rest[1][rest[1] < nodes.rows])
         if changed is not None and not changed.size:
             self.reader = reader
             return
         self.refresh_count += 1
-        rows: Rows = nodes.all_rows if changed is None else changed
         if changed is None:
             self.values = np.zeros(nodes.live.size, np.int64)
         elif self.values.size < nodes.live.size:
             self.values = grown(self.values, nodes.live.size)
-        self.values[rows] = self._ask(self.prepared.state, snapshot, rows)
+        self._ask_again(changed, reader, snapshot)
         self.reader = reader
         snapshot.budget.check()
+
+    def _ask_again(self, changed: ChangedRows, reader: ChangeReader, snapshot: Snapshot) -> None:
+        """Ask for these rows, None for all; what is left when time runs out is asked the next
+        time.
+        """
+        nodes = snapshot.nodes
+        if self._piece >= (nodes.rows if changed is None else changed.size):
+            rows: Rows = nodes.all_rows if changed is None else changed
+            self.values[rows] = self._ask(self.prepared.state, snapshot, rows)
+            return
+        left = np.arange(nodes.rows) if changed is None else changed
+        while left.size:
+            piece = left[: self._piece]
+            try:
+                self.values[piece] = self._ask(self.prepared.state, snapshot, piece)
+            except OutOfTime:
+                self._rest = reader, left
+                raise
+            left = left[self._piece :]
 
     def explain(self, code: int) -> Why:
         """The plugin's words for a value of a filter."""

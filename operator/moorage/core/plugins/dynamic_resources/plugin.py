@@ -137,6 +137,8 @@ class DynamicResources:
         {ResourceClaim, ResourceSlice, DeviceClass, DeviceTaintRule}
     )
     may_fail: ClassVar[bool] = True
+    rows_at_a_time: ClassVar[int] = 64
+    """Nodes that it is asked about at once: a search may take long."""
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
         ClusterEventWithHint(
             EventResource.NODE,
