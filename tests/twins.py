@@ -11,7 +11,7 @@ from moorage.core.columns.changes import Entry
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
-from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.cycle.decisions import Decided, DecidedBy, GroupDecided
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
@@ -40,7 +40,9 @@ class Twin:
 
     def append(self, entry: Entry, /) -> None:
         """Follow it at once, as it is after a journey through bytes."""
-        self.decided += isinstance(entry, Decided) and entry.by is not DecidedBy.NOBODY
+        self.decided += (isinstance(entry, Decided) and entry.by is not DecidedBy.NOBODY) or (
+            isinstance(entry, GroupDecided) and not entry.overtaken
+        )
         try:
             for heard in self._decoder.decode(self._encoder.encode([entry])):
                 difference = self.replay.apply(heard)

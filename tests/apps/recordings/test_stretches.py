@@ -32,17 +32,23 @@ from moorage.core.cycle.decisions import (
     ExtenderAnswered,
     ExtenderCycleBegan,
     ExtenderCycleEnded,
+    GroupDecided,
     ProfileActivated,
 )
 from moorage.core.cycle.extender_cycle import extender_cycle
+from moorage.core.cycle.group_attempts import GroupScheduling
+from moorage.core.cycle.group_cycle import GroupAttempt, place_member
 from moorage.core.framework.extenders import AskFilter, ExtenderFilterResult
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.registry import build_registry
 from moorage.core.objects.pods import Pod, on_node
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
+from moorage.core.recording.forks import fork
 from moorage.core.recording.key_frames import key_frame
 from tests.apps.worlds.recordings import write
 from tests.builders import make_node, make_pod
+from tests.core.cycle.test_group_cycle import TRIO, ZONE
 from tests.engine.worlds import a_body
 
 NEXT_FILE_SECONDS: Final = 1_000.0
@@ -75,13 +81,19 @@ class Life:
         self._now = 0.0
         self._asked: dict[int, tuple[Pod, Generator[Any, Any, Decision]]] = {}
         self._pods = self._cycles = 0
-        for name, cpu in (("large", "16"), ("middle", "8"), ("small", "2")):
-            self._context.cache.put_node(make_node(name, cpu=cpu))
+        self._scheduling = GroupScheduling(self._context, fork)
+        self._groups: list[Generator[Any, Any, Any]] = []
+        self._lies = False
+        for name, cpu, zone in (("large", "16", "a"), ("middle", "8", "b"), ("small", "2", "b")):
+            self._context.cache.put_node(make_node(name, cpu=cpu, labels={ZONE: zone}))
         self.happened.clear()
         self.key_frame()
 
     def append(self, entry: Entry, /) -> None:
         """The journal."""
+        if self._lies and isinstance(entry, GroupDecided):
+            entry = msgspec.structs.replace(entry, victims=(entry.first,))
+            self._lies = False
         self.happened.append((self._now, entry))
 
     def live(self, step: str) -> None:
@@ -157,11 +169,41 @@ class Life:
             del self._asked[number]
             self.append(ExtenderCycleEnded(number))
 
+    def group(self) -> None:
+        """The attempt of a group begins, which may lie in one of two zones."""
+        revision = self._profiles["test"]
+        pods = [self._new_pod(priority=5) for _ in range(3)]
+        attempt = GroupAttempt(dataclasses.replace(TRIO, priority=5, topology_key=ZONE), pods)
+
+        def place(pod: Pod, placement: Placement) -> Decision:
+            return place_member(pod, revision, self._context, placement)
+
+        self._groups.append(self._scheduling.attempt(attempt, revision, place))
+        self.slices()
+
+    def slices(self) -> None:
+        """Those that have begun go on a little."""
+        for steps in list(self._groups):
+            for _ in range(4):
+                if next(steps, None) is None:
+                    self._groups.remove(steps)
+                    break
+
+    def drop(self) -> None:
+        """An attempt is broken off."""
+        for steps in self._groups[:1]:
+            steps.close()
+            self._groups.remove(steps)
+
+    def lie_of_group(self) -> None:
+        """The next group is said to displace somebody else."""
+        self._lies = True
+
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _new_pod(self, scheduler_name: str = "test") -> Pod:
+    def _new_pod(self, scheduler_name: str = "test", priority: int = 0) -> Pod:
         self._pods += 1
-        pod = make_pod(f"p{self._pods}", cpu="1500m")
+        pod = make_pod(f"p{self._pods}", cpu="1500m", priority=priority)
         spec = msgspec.structs.replace(pod.spec, scheduler_name=scheduler_name)
         pod = msgspec.structs.replace(pod, spec=spec)
         self._context.cache.observe_waiting(pod, pod_requests(pod))
@@ -185,8 +227,11 @@ class Life:
             self._context.cache.assume(on_node(pod, outcome.node), outcome.node, pod_requests(pod))
 
 
-OFTEN: Final = ["decide", "key_frame", "ask", "answer"]
-SELDOM: Final = ["forget", "lie", "fault", "other", "swap", "loss", "next_file"]
+OFTEN: Final = ["decide", "key_frame", "ask", "answer", "group", "slices"]
+SELDOM: Final = [
+    *("forget", "lie", "fault", "other", "swap", "loss", "next_file"),
+    *("drop", "lie_of_group"),
+]
 STEPS: Final = st.lists(st.sampled_from(OFTEN * 3 + SELDOM), max_size=25)
 
 
@@ -225,6 +270,8 @@ def in_one(folder: Path, options: ReplayOptions) -> Verification:
 @example(["ask", "next_file", "decide", "next_file", "answer", "lie"], True, 3)
 @example(["ask", "loss", "answer", "key_frame", "lie"], True, 3)
 @example(["key_frame", "loss", "key_frame", "other"], True, 4)
+@example(["decide"] * 9 + ["group", *["key_frame", "slices"] * 4, "decide"], True, 4)
+@example(["lie_of_group", "group", *["key_frame", "slices"] * 4, "decide"], True, 4)
 def test_stretches_find_together_what_one_replay_does(
     steps: list[str], keep_going: bool, count: int
 ) -> None:
@@ -267,3 +314,14 @@ def test_processes_find_what_one_does(tmp_path: Path, keep_going: bool) -> None:
     assert dataclasses.replace(found, seconds=0.0) == in_one(folder, options)
     assert len(found.differences) == 1 + keep_going
     assert shares == sorted(shares) and shares[-1] > 0.99
+
+
+def test_a_group_that_a_key_frame_cuts_is_made_by_where_it_began(tmp_path: Path) -> None:
+    """Once, and what was said otherwise of it is found."""
+    options = ReplayOptions(keep_going=True)
+    steps = ["group", *["key_frame", "slices"] * 6]
+    for name, lie in (("true", []), ("false", ["lie_of_group"])):
+        record(tmp_path / name, [*lie, *steps])
+        found = in_stretches(tmp_path / name, options, 6)
+        assert found.outcomes["POD_GROUP: Success"] == 1
+        assert (found.not_made_again, len(found.differences)) == (0, len(lie))

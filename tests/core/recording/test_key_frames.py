@@ -31,7 +31,7 @@ from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.pods.requests import pod_requests
 from moorage.core.recording.key_frames import key_frame
-from moorage.core.recording.replay import apply_change
+from moorage.core.recording.state_changes import apply_change
 from tests.builders import make_node, make_pod
 from tests.twins import differing, known
 

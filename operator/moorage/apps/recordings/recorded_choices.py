@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from moorage.core.columns import changes
 from moorage.core.columns.changes import Entry
-from moorage.core.cycle.decisions import Decided
+from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.objects.meta import key
 from moorage.core.recording.recorded_decisions import RecordedDecision, RecordedOutcome, recorded
 
@@ -73,6 +73,8 @@ def _decisions(entries: Iterable[tuple[float, Entry]]) -> Iterator[ShownDecision
                 spec = entry.pod.spec
                 name = spec.scheduler_name
                 yield ShownDecision(time, key(entry.pod), name, None, spec.node_name, None, "")
+            case RecordedDecision(by=DecidedBy.POD_GROUP):
+                pass  # its members are there
             case RecordedDecision():
                 yield _ours(time, entry)
             case Decided():

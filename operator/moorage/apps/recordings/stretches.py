@@ -173,7 +173,8 @@ def look_through(
     options: ReplayOptions,
     tell: Callable[[float], object],
 ) -> StretchFound:
-    """Go through a stretch, and on to where the last cycle with extenders ends that began in it.
+    """Go through a stretch, and on to where the last cycle with extenders, or attempt of a group,
+    ends that began in it.
     ``tell`` is told now and then how many seconds of the recording more are done.
     """
     run = _Run(recording, resolver, options)

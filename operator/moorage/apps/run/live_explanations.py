@@ -31,7 +31,7 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.key_frames import key_frame
-from moorage.core.recording.replay import apply_change
+from moorage.core.recording.state_changes import apply_change
 from moorage.engine.engine import Engine
 
 LIMITS: Final = Limits(seconds=5.0)

@@ -15,6 +15,8 @@ from moorage.core.framework.extenders import ExtenderAnswer
 from moorage.core.framework.holds import Hold
 from moorage.core.framework.placement_contract import ALL_NODES, Placement
 from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Status
+from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
 
 
@@ -28,6 +30,8 @@ class DecidedBy(enum.IntEnum):
     EXTENDER_CYCLE = 3
     GROUP_MEMBER = 5
     """A member of a PodGroup, on the nodes of one placement."""
+    POD_GROUP = 6
+    """A PodGroup as a whole, with what is said of each of its members."""
     NOBODY = 4
     """A fault or the clock ended the attempt: it cannot be decided again."""
 
@@ -66,6 +70,47 @@ class ExtenderCycleEnded(Entry, frozen=True, tag=23):
     """It is over, decided or not."""
 
     cycle: int
+
+
+class GroupAttemptBegan(Entry, frozen=True):
+    """The attempt of a PodGroup begins, as its ``attempt``-th; the fields are ``GroupAttempt``'s,
+    ``scheduled`` by UID. Decisions about its members follow, and are taken for its own.
+    """
+
+    attempt: int
+    group: GroupSpec
+    members: tuple[Pod, ...]
+    scheduled: tuple[str, ...]
+    topology_aware: bool
+    revision: Revision
+
+
+class GroupMoment(Entry, frozen=True, tag=34):
+    """The attempt has asked something of the state of now: what became of a member, which placement
+    is best, what a plugin says, or for a copy on which room is made.
+    """
+
+    attempt: int
+
+
+class GroupDecided(Entry, frozen=True):
+    """What came of a group (``GroupOutcome``); ``first`` is the first of its members.
+    ``overtaken``: by what others did, which is not looked at again in a replay.
+    """
+
+    attempt: int
+    first: Pod
+    revision: Revision
+    status: Status
+    members: tuple[Decision, ...]
+    victims: tuple[Pod, ...]
+    overtaken: bool
+
+
+class GroupAttemptEnded(Entry, frozen=True, tag=35):
+    """It is over, decided or not."""
+
+    attempt: int
 
 
 class ProfileActivated(Entry, frozen=True):

@@ -7,26 +7,51 @@ Source: kube-scheduler's pod group cycle (v1.37).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import CycleContext
+from moorage.core.cycle.decisions import (
+    GroupAttemptBegan,
+    GroupAttemptEnded,
+    GroupDecided,
+    GroupMoment,
+)
 from moorage.core.cycle.group_cycle import (
     GroupAttempt,
     GroupResult,
     PlaceMember,
     Steps,
+    T,
     schedule_group,
 )
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
-from moorage.core.cycle.group_preemption import Fork
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
+
+
+def decide_group(
+    attempt: GroupAttempt,
+    place: PlaceMember,
+    room: GroupPostFilters,
+    context: CycleContext,
+    broken: Callable[[], str] = lambda: "",
+) -> Steps[GroupOutcome]:
+    """The outcome of an attempt; ``place``, ``context`` and ``broken`` as in ``schedule_group``,
+    ``room`` asks who may make some.
+    """
+    common, found = validate(attempt), NO_ROOM
+    if common.code is not Code.SUCCESS:
+        return group_outcome(attempt, GroupResult(common), room.revision)
+    result = yield from schedule_group(attempt, place, context, room.revision, broken)
+    if result.status.code is Code.UNSCHEDULABLE:
+        found = yield from room.run(attempt, result)
+    return group_outcome(attempt, result, room.revision, found)
 
 
 class GroupScheduling:
@@ -39,6 +64,7 @@ class GroupScheduling:
     ) -> None:
         self._context = context
         self._fork = fork
+        self._begun = 0
 
     def attempt(
         self,
@@ -47,19 +73,52 @@ class GroupScheduling:
         place: PlaceMember,
         broken: Callable[[], str] = lambda: "",
     ) -> Steps[GroupOutcome]:
-        """The outcome of an attempt; ``place`` and ``broken`` as in ``schedule_group``."""
-        common, room = validate(attempt), NO_ROOM
-        if common.code is not Code.SUCCESS:
-            return group_outcome(attempt, GroupResult(common), revision)
-        result = yield from schedule_group(attempt, place, self._context, revision, broken)
-        if result.status.code is Code.UNSCHEDULABLE:
-            plugins = GroupPostFilters(revision, self._context, self._copy)
-            room = yield from plugins.run(attempt, result)
-        return group_outcome(attempt, result, revision, room)
+        """The outcome of an attempt, which the journal is told of; ``place`` and ``broken`` as in
+        ``schedule_group``.
+        """
+        context, journal = self._context, self._context.cache.journal
+        self._begun += 1
+        number = self._begun
 
-    @property
-    def _copy(self) -> Fork:
-        return lambda without: self._fork(self._context, without)
+        def moment(ask: Callable[[], T]) -> T:
+            answer = ask()
+            journal.append(GroupMoment(number))
+            return answer
+
+        journal.append(_began(number, attempt, revision))
+        try:
+            told = dataclasses.replace(attempt, moment=moment)
+            room = GroupPostFilters(revision, context, lambda without: self._fork(context, without))
+            outcome = yield from decide_group(told, place, room, context, broken)
+            journal.append(_decided(number, attempt, revision, outcome))
+        finally:
+            journal.append(GroupAttemptEnded(number))
+        return outcome
+
+
+def _began(number: int, attempt: GroupAttempt, revision: Revision) -> GroupAttemptBegan:
+    return GroupAttemptBegan(
+        number,
+        attempt.group,
+        tuple(attempt.members),
+        tuple(pod.metadata.uid for pod, _ in attempt.scheduled),
+        attempt.topology_aware,
+        revision,
+    )
+
+
+def _decided(
+    number: int, attempt: GroupAttempt, revision: Revision, outcome: GroupOutcome
+) -> GroupDecided:
+    return GroupDecided(
+        number,
+        attempt.members[0],
+        revision,
+        outcome.status,
+        tuple(outcome.members.values()),
+        outcome.victims,
+        outcome.overtaken,
+    )
 
 
 def attempt_of(
@@ -74,12 +133,17 @@ def attempt_of(
         return None
     if group.begun:  # the minimum was met: who replaces others needs nobody
         spec = dataclasses.replace(spec, min_count=1)
-    there = [info for uid in group.assigned if (info := cache.pod_info(uid)) is not None]
     return GroupAttempt(
         spec,
         [member.pod for member in sorted(members, key=_order)],
-        [(info.pod, info.node) for info in there if isinstance(info.pod, Pod)],
+        placed_pods(group.assigned, cache),
     )
+
+
+def placed_pods(uids: Iterable[str], cache: Cache) -> list[tuple[Pod, str]]:
+    """Those of these that have a node, with its name."""
+    there = [info for uid in uids if (info := cache.pod_info(uid)) is not None]
+    return [(info.pod, info.node) for info in there if isinstance(info.pod, Pod)]
 
 
 def _order(entry: QueuedPodInfo) -> tuple[int, int, float, str]:

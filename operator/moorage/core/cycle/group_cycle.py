@@ -17,7 +17,7 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from moorage.core.columns.changes import Nomination
 from moorage.core.cycle import cycle, group_placements
@@ -48,6 +48,23 @@ def patiently(ask: Callable[[], T]) -> Steps[T]:
             yield False
 
 
+class Moment(Protocol):
+    """Asks something of the state of one moment; raises what that raises. A replay knows these
+    moments, and raises OutOfTime until one has come.
+    """
+
+    def __call__(self, ask: Callable[[], T], /) -> T: ...
+
+
+class _AnyMoment:
+    def __call__(self, ask: Callable[[], T], /) -> T:
+        return ask()
+
+
+AT_ANY_MOMENT: Final[Moment] = _AnyMoment()
+"""Nobody is to know when."""
+
+
 class PlaceMember(Protocol):
     """Places one pod on a node of the placement for real, or says why not."""
 
@@ -66,6 +83,7 @@ class GroupAttempt:
     """Members that have a node, assumed or bound, with its name."""
     topology_aware: bool = False
     """Whether placements are spoken of even where there is only one."""
+    moment: Moment = AT_ANY_MOMENT
 
 
 class TriedPlacement(NamedTuple):
@@ -92,6 +110,8 @@ class GroupResult:
     status: Status
     decisions: Sequence[Decision] = ()
     tried: Sequence[TriedPlacement] = ()
+    overtaken: bool = False
+    """Whether what others did meanwhile has ended it."""
 
     @property
     def placed(self) -> list[ScheduleResult]:
@@ -122,9 +142,12 @@ def place_member(
     journal, sampled_from = context.cache.journal, context.sampler.start
     decision = decide_member(pod, revision, context, placement)
     journal.append(Decided(decision, DecidedBy.GROUP_MEMBER, sampled_from, placement=placement))
-    if isinstance(decision, ScheduleResult):
-        return cycle.assume_and_reserve(decision, context)
-    return decision
+    if isinstance(decision, Diagnosis):
+        return decision
+    reserved = cycle.assume_and_reserve(decision, context)
+    if isinstance(reserved, Diagnosis):
+        journal.append(Decided(reserved, DecidedBy.NOBODY))
+    return reserved
 
 
 def schedule_group(
@@ -209,12 +232,14 @@ class _GroupCycle:
         fit = [one for one in tried if one.status.code is Code.SUCCESS]
         if not fit:
             return self._given_up(tried[0], self._no_placement(tried))
-        chosen = self._best(fit)
+        chosen = yield from patiently(lambda: attempt.moment(lambda: self._best(fit)))
         if isinstance(chosen, Status):
             return self._given_up(tried[0], chosen)
         why = (yield from self._place_again(chosen)) if self.standing is not chosen else ""
         if why := why or (yield from self._recheck(chosen)):
-            return self._given_up(chosen, error_status(self._overtaken(why)))
+            self._take_back()
+            overtaken = error_status(self._overtaken(why))
+            return GroupResult(overtaken, chosen.decisions, self._said, overtaken=True)
         if not chosen.placed:
             return self._given_up(chosen, Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,)))
         return GroupResult(SUCCESS, chosen.decisions, self._said)
@@ -249,10 +274,14 @@ class _GroupCycle:
         nominations, uid = self.context.cache.nominations, pod.metadata.uid
         if uid in self.nominated:
             nominations.restore(self.nominated[uid])
-        decision = yield from patiently(lambda: self.place(pod, placement))
+        decision = yield from self._ask_for(pod, placement)
         if isinstance(decision, Diagnosis):
             nominations.remove(uid)
         return decision
+
+    def _ask_for(self, pod: Pod, placement: Placement) -> Steps[Decision]:
+        place = functools.partial(self.place, pod, placement)
+        return (yield from patiently(lambda: self.attempt.moment(place)))
 
     def _feasible(self, tried: _Tried) -> Status:
         """Whether enough are placed (SUCCESS), may still be (PENDING) or cannot be any more."""
@@ -301,8 +330,7 @@ class _GroupCycle:
             if isinstance(decision, ScheduleResult):
                 if decision.node not in self.context.snapshot.nodes.row_of:
                     return f"node {decision.node!r} has been deleted since it was chosen"
-                there = Placement(name=decision.node)
-                again = yield from patiently(functools.partial(self.place, decision.pod, there))
+                again = yield from self._ask_for(decision.pod, Placement(name=decision.node))
                 if isinstance(again, Diagnosis):
                     return again.message
             self.standing.decisions.append(again)

@@ -32,6 +32,8 @@ class GroupOutcome:
     victims: tuple[Pod, ...] = ()
     tried: Sequence[TriedPlacement] = ()
     room: GroupRoom = NO_ROOM
+    overtaken: bool = False
+    """As in ``GroupResult``."""
 
 
 def group_outcome(
@@ -51,7 +53,7 @@ def group_outcome(
         for pod, decision in itertools.zip_longest(attempt.members, result.decisions)
     }
     victims = room.preemption.victims if room.preemption else ()
-    return GroupOutcome(status, members, victims, result.tried, room)
+    return GroupOutcome(status, members, victims, result.tried, room, result.overtaken)
 
 
 def _acting(decision: Decision, room: GroupRoom) -> Decision:

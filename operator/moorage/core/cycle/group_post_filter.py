@@ -73,6 +73,8 @@ class GroupPostFilters:
                     actions.setdefault(uid, {})[name] = action
             else:
                 place = attempt, self.revision, self.context, self.fork
+                # from here to the copy nobody else has a turn
+                yield from patiently(lambda: attempt.moment(lambda: None))
                 preemption = yield from make_room(*place)
                 if preemption.status.code is Code.SUCCESS:
                     actions.clear()
@@ -90,11 +92,12 @@ class GroupPostFilters:
         looked_at = []
         for pod, _ in zip(attempt.members, result.decisions, strict=False):
             look = functools.partial(self._look, plugin, pod, attempt.group)
-            looked_at.append((pod, (yield from patiently(look))))
+            looked_at.append((pod, (yield from patiently(functools.partial(attempt.moment, look)))))
             yield True
         group, scheduled = attempt.group, len(attempt.scheduled)
         whole = FailedGroupAttempt(group, looked_at, scheduled, self.context.snapshot)
-        return plugin.pod_group_post_filter(whole)
+        answer = functools.partial(plugin.pod_group_post_filter, whole)
+        return (yield from patiently(lambda: attempt.moment(answer)))
 
     def _look(self, plugin: PodGroupPostFilterPlugin, pod: Pod, group: GroupSpec) -> Any:
         """What a plugin finds out about a member; None of one that can't be judged. Raises

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.group_cycle import (
+    AT_ANY_MOMENT,
     GroupAttempt,
     GroupResult,
     Steps,
@@ -80,7 +81,8 @@ def make_room(
     def place(pod: Pod, placement: Placement) -> Decision:
         return place_member(pod, revision, without, placement)
 
-    result = yield from schedule_group(attempt, place, without, revision)
+    alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT)
+    result = yield from schedule_group(alone, place, without, revision)
     if result.status.code is not Code.SUCCESS:
         return GroupPreemption(result.status)
     victims = yield from _Reprieve(result, revision, without).victims(

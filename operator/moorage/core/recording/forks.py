@@ -13,7 +13,7 @@ from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.recording.key_frames import key_frame
-from moorage.core.recording.replay import apply_change
+from moorage.core.recording.state_changes import apply_change
 
 _ENTRIES_PER_STEP = 32
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.context import Decision, ScheduleResult
-from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.cycle.decisions import Decided, DecidedBy, GroupDecided
 from moorage.core.framework.placement_contract import ALL_NODES, Placement
 from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Status
 from moorage.core.objects.pods import Pod
 
 
 class RecordedOutcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """Where a pod goes (``node``), or why nowhere; pods are named by UID, sets are sorted."""
+    """Where a pod goes (``node``), or why nowhere; pods are named by UID, sets are sorted. Of a
+    PodGroup: what is said of the group, and in ``members`` of each of them.
+    """
 
     node: str = ""
     feasible_nodes: int = 0
@@ -27,11 +32,12 @@ class RecordedOutcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     held: bool = False
     blocking_nominated_pods: tuple[str, ...] = ()
     post_filter_actions: tuple[str, ...] = ()
+    members: tuple[RecordedOutcome, ...] = ()
 
 
 class RecordedDecision(Entry, frozen=True):
     """A decision. ``revision``: None where it cannot be resolved here, so that nothing can be
-    decided again.
+    decided again. ``pod``: the first member of a PodGroup; ``cycle``: its attempt's number then.
     """
 
     pod: Pod
@@ -43,8 +49,12 @@ class RecordedDecision(Entry, frozen=True):
     placement: Placement = ALL_NODES
 
 
-def recorded(decided: Decided) -> RecordedDecision:
+def recorded(decided: Decided | GroupDecided) -> RecordedDecision:
     """What is kept of a decision that was just made."""
+    if isinstance(decided, GroupDecided):
+        by = DecidedBy.NOBODY if decided.overtaken else DecidedBy.POD_GROUP
+        outcome = group_outcome_of(decided.status, decided.members, decided.victims)
+        return RecordedDecision(decided.first, decided.revision, by, 0, decided.attempt, outcome)
     result = decided.outcome
     return RecordedDecision(
         result.pod,
@@ -54,6 +64,19 @@ def recorded(decided: Decided) -> RecordedDecision:
         decided.cycle,
         outcome_of(result),
         decided.placement,
+    )
+
+
+def group_outcome_of(
+    status: Status, members: Iterable[Decision], victims: Iterable[Pod]
+) -> RecordedOutcome:
+    """The same of a PodGroup. For whom room is kept is compared where its members are decided."""
+    said = (msgspec.structs.replace(outcome_of(one), blocking_nominated_pods=()) for one in members)
+    return RecordedOutcome(
+        code=status.code.value,
+        message=status.message,
+        victims=tuple(pod.metadata.uid for pod in victims),
+        members=tuple(said),
     )
 
 

@@ -11,7 +11,6 @@ import functools
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
-from moorage.core.columns import changes
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Entry, Gap
 from moorage.core.columns.store import Store
@@ -23,24 +22,27 @@ from moorage.core.cycle.decisions import (
     ExtenderAnswered,
     ExtenderCycleBegan,
     ExtenderCycleEnded,
+    GroupAttemptBegan,
+    GroupAttemptEnded,
+    GroupDecided,
+    GroupMoment,
     ProfileActivated,
     ProfileDeactivated,
     ProfileHeld,
 )
 from moorage.core.cycle.extender_cycle import extender_cycle
-from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
-from moorage.core.plugins.volume_binding.offers import VolumeOffers
-from moorage.core.pods.requests import pod_requests
 from moorage.core.recording.recorded_decisions import (
     RecordedDecision,
     RecordedOutcome,
     outcome_of,
     recorded,
 )
+from moorage.core.recording.replayed_groups import ReplayedGroups, of_one_member
+from moorage.core.recording.state_changes import apply_change
 
 
 class Difference(NamedTuple):
@@ -63,6 +65,10 @@ DECISIONS = (
     ExtenderCycleBegan,
     ExtenderAnswered,
     ExtenderCycleEnded,
+    GroupAttemptBegan,
+    GroupMoment,
+    GroupDecided,
+    GroupAttemptEnded,
 )
 """Entries that change nothing."""
 
@@ -86,16 +92,21 @@ class Replay:
         made here, or it began before the state that this replay began with.
         """
         self._cycles: dict[int, _ReplayedCycle] = {}
+        self._groups = ReplayedGroups()
 
     def apply(self, entry: Entry) -> Difference | None:
         """Have it so, or decide again; what differs if that is a decision which comes out
         otherwise.
         """
         match entry:
-            case Decided():
+            case Decided() | GroupDecided():
                 return self._compare(recorded(entry))
             case RecordedDecision():
                 return self._compare(entry)
+            case GroupAttemptBegan():
+                self._groups.begin(entry, self.context)
+            case GroupMoment() | GroupAttemptEnded():
+                self._groups.go_on(entry)
             case ExtenderCycleBegan():
                 steps = extender_cycle(entry.pod, entry.revision, self.context)
                 self._cycles[entry.cycle] = _ReplayedCycle(steps)
@@ -115,8 +126,8 @@ class Replay:
 
     @property
     def is_asking(self) -> bool:
-        """Whether cycles with extenders have begun and not ended."""
-        return bool(self._cycles)
+        """Whether cycles with extenders, or attempts of groups, have begun and not ended."""
+        return bool(self._cycles) or self._groups.any
 
     def finish(self, entry: Entry) -> Difference | None:
         """The same as ``follow``, but that the cycles which are under way go on to their ends:
@@ -125,11 +136,13 @@ class Replay:
         match entry:
             case ExtenderCycleBegan():
                 self._cycles.pop(entry.cycle, None)  # its number is another cycle's from here on
-            case Decided() if entry.cycle in self._cycles:
-                return self._compare(recorded(entry))
-            case RecordedDecision() if entry.cycle in self._cycles:
-                return self._compare(entry)
-            case ExtenderAnswered() | ExtenderCycleEnded():
+            case GroupAttemptBegan():
+                self._groups.forget(entry.attempt)
+            case Decided() | GroupDecided():
+                return self._finish(recorded(entry))
+            case RecordedDecision():
+                return self._finish(entry)
+            case ExtenderAnswered() | ExtenderCycleEnded() | GroupMoment() | GroupAttemptEnded():
                 self.apply(entry)
             case _:
                 self.follow(entry)
@@ -150,14 +163,30 @@ class Replay:
                 self.profiles.clear()
                 self.holds.clear()
                 self._cycles.clear()
+                self._groups = ReplayedGroups()
             case _:
                 apply_change(entry, self.context)
 
     # ---- decisions -------------------------------------------------------------------------------
 
+    def _finish(self, decision: RecordedDecision) -> Difference | None:
+        """Compare what had begun before; of others only groups hear."""
+        began = self._groups if decision.by is DecidedBy.POD_GROUP else self._cycles
+        if decision.cycle in began:
+            return self._compare(decision)
+        self._groups.hear(decision)
+        return None
+
     def _compare(self, decision: RecordedDecision) -> Difference | None:
+        self._groups.hear(decision)
         if decision.by is DecidedBy.EXTENDER_CYCLE and decision.cycle in self._cycles:
             now = self._cycles[decision.cycle].outcome
+        elif decision.by is DecidedBy.POD_GROUP and decision.cycle in self._groups:
+            self.decisions += 1
+            now, members = self._groups.outcome(decision.cycle)
+            if now == decision.outcome:
+                return None
+            return Difference(*of_one_member(decision, now, members))
         elif (decide := _deciding(decision)) is not None and decision.revision is not None:
             self.context.sampler.start = decision.sampled_from
             now = _outcome(functools.partial(decide, decision.pod, decision.revision, self.context))
@@ -213,67 +242,3 @@ def _outcome(decide: Callable[[], Decision | None]) -> RecordedOutcome | None:
     except Exception as error:  # noqa: BLE001 - as above: plugins may raise anything
         return RecordedOutcome(code="Fault", message=repr(error))
     return None if result is None else outcome_of(result)
-
-
-def apply_change(change: Entry, context: CycleContext) -> None:
-    """Have it so. Raises TypeError for what is no change."""
-    cache, store = context.cache, context.cache.store
-    match change:
-        case changes.NodePut():
-            cache.put_node(change.node)
-        case changes.NodeRemoved():
-            cache.remove_node(change.name)
-        case changes.NodesOrdered():
-            cache.keep_node_order(change.names)
-        case changes.ObjectPut():
-            store.put(change.object)
-        case changes.ObjectRemoved():
-            store.remove(change.kind, change.name)
-        case changes.Nomination():
-            cache.nominations.restore(change)
-        case _:
-            _apply_to_pod(change, context)
-
-
-def _apply_to_pod(change: Entry, context: CycleContext) -> None:
-    cache = context.cache
-    match change:
-        case changes.PodWaiting():
-            cache.observe_waiting(change.pod, pod_requests(change.pod))
-        case changes.PodObserved():
-            cache.observe(change.pod, pod_requests(change.pod))
-        case changes.PodUnreadable():
-            cache.observe_unreadable(change.pod, change.node, change.requests)
-        case changes.PodRemoved():
-            cache.remove(change.uid)
-        case changes.PodStuck():
-            cache.mark_stuck(change.uid)
-        case changes.PodPreempted():
-            cache.mark_preempted(change.uid)
-        case changes.PodAssumed():
-            cache.assume(change.pod, change.node, pod_requests(change.pod))
-        case changes.PodForgotten():
-            cache.forget(change.uid)
-        case _:
-            _apply_assumption(change, context)
-
-
-def _apply_assumption(change: Entry, context: CycleContext) -> None:
-    """What was decided of claims and volumes."""
-    store = context.cache.store
-    ledger, offers = store.index(DeviceLedger), store.index(VolumeOffers)
-    match change:
-        case changes.ClaimAssumed():
-            ledger.assume(change.claim, change.group)
-        case changes.ClaimConfirmed():
-            ledger.confirm(change.claim)
-        case changes.ClaimReleased():
-            ledger.release(ledger.assumed(change.claim) or change.claim)
-        case changes.DeviceSearchGivenUp():
-            ledger.searches.give_up(change)
-        case changes.VolumesAssumed():
-            offers.assume(change.volumes, change.claims)
-        case changes.VolumesReleased():
-            offers.release(*offers.assumed(change.volumes, change.claims))
-        case _:
-            raise TypeError(f"{type(change).__name__} is no change that can be applied")

@@ -21,6 +21,10 @@ from moorage.core.cycle.decisions import (
     ExtenderAnswered,
     ExtenderCycleBegan,
     ExtenderCycleEnded,
+    GroupAttemptBegan,
+    GroupAttemptEnded,
+    GroupDecided,
+    GroupMoment,
     ProfileActivated,
     ProfileDeactivated,
     ProfileHeld,
@@ -33,6 +37,7 @@ from moorage.core.framework.extenders import (
 )
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
+from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.recorded_decisions import RecordedDecision, RecordedOutcome, recorded
@@ -97,6 +102,15 @@ class _Decided(Entry, frozen=True, tag=24):
     placement: tuple[str, str] = ("", "")
 
 
+class _GroupBegan(Entry, frozen=True, tag=36):
+    attempt: int
+    group: GroupSpec
+    members: tuple[Pod, ...]
+    scheduled: tuple[str, ...]
+    topology_aware: bool
+    revision: int
+
+
 class _Activated(Entry, frozen=True, tag=30):
     scheduler_name: str
     revision: int
@@ -113,6 +127,9 @@ _Wired: TypeAlias = (
     | _Victims
     | _Decided
     | _Activated
+    | _GroupBegan
+    | GroupMoment
+    | GroupAttemptEnded
     | ProfileDeactivated
     | ProfileHeld
     | ExtenderCycleEnded
@@ -139,6 +156,7 @@ _Wired: TypeAlias = (
 )
 
 
+_GROUP_FACTS: Final = ("attempt", "group", "members", "scheduled", "topology_aware")
 _AS_THEY_ARE: Final = frozenset(
     {
         changes.Time,
@@ -178,11 +196,11 @@ class EntryEncoder:
 
     def _wired(self, entry: Entry) -> Iterator[Entry]:
         match entry:
-            case Decided():
+            case Decided() | GroupDecided():
                 kept = recorded(entry)
                 if kept.revision is not None:
                     yield from self._announced(kept.revision)
-                number = self._numbers.get(entry.outcome.revision, -1)
+                number = -1 if kept.revision is None else self._numbers[kept.revision]
                 where = kept.placement.key, kept.placement.name
                 yield _Decided(
                     kept.pod, number, kept.by, kept.sampled_from, kept.cycle, kept.outcome, where
@@ -191,6 +209,10 @@ class EntryEncoder:
                 yield from self._announced(entry.revision)
                 number = self._numbers[entry.revision]
                 yield _CycleBegan(entry.cycle, entry.pod, number, entry.sampled_from)
+            case GroupAttemptBegan():
+                yield from self._announced(entry.revision)
+                known = {name: getattr(entry, name) for name in _GROUP_FACTS}
+                yield _GroupBegan(**known, revision=self._numbers[entry.revision])
             case ProfileActivated() if entry.revision is not None:
                 yield from self._announced(entry.revision)
                 yield _Activated(entry.scheduler_name, self._numbers[entry.revision])
@@ -268,11 +290,9 @@ class EntryDecoder:
                     wired.outcome,
                     Placement(*wired.placement),
                 )
-            case _CycleBegan():
+            case _CycleBegan() | _GroupBegan():
                 revision = self._revisions.get(wired.revision)
-                if revision is None:
-                    return None
-                return ExtenderCycleBegan(wired.cycle, wired.pod, revision, wired.sampled_from)
+                return None if revision is None else _began(wired, revision)
             case _Activated():
                 revision = self._revisions.get(wired.revision)
                 return ProfileActivated(wired.scheduler_name, revision)
@@ -286,6 +306,15 @@ class EntryDecoder:
                 return changes.ObjectRemoved(kind, wired.name) if kind else None
             case _:
                 return wired
+
+
+def _began(
+    wired: _CycleBegan | _GroupBegan, revision: Revision
+) -> ExtenderCycleBegan | GroupAttemptBegan:
+    if isinstance(wired, _CycleBegan):
+        return ExtenderCycleBegan(wired.cycle, wired.pod, revision, wired.sampled_from)
+    known = {name: getattr(wired, name) for name in _GROUP_FACTS}
+    return GroupAttemptBegan(**known, revision=revision)
 
 
 def _recorded_name(kind: type[HasMetadata]) -> str:

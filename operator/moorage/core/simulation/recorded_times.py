@@ -17,27 +17,15 @@ from moorage.core.columns.changes import Entry
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.decisions import (
-    Decided,
-    ExtenderAnswered,
-    ExtenderCycleBegan,
-    ExtenderCycleEnded,
     ProfileActivated,
 )
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION
 from moorage.core.plugins.intree import INDEXES
-from moorage.core.recording.recorded_decisions import RecordedDecision
 from moorage.core.recording.replay import Replay
 
 Timed = tuple[float, Entry]
 """When something happened, in seconds of any clock, and what."""
-_DECISIONS = (
-    Decided,
-    RecordedDecision,
-    ExtenderCycleBegan,
-    ExtenderAnswered,
-    ExtenderCycleEnded,
-)
 _DOINGS = (
     changes.NodePut,
     changes.NodeRemoved,
@@ -66,8 +54,7 @@ class Follower:
 
     def follow(self, entry: Entry) -> None:
         """Have it so."""
-        if not isinstance(entry, _DECISIONS):
-            self.replay.apply(entry)
+        self.replay.follow(entry)
 
 
 @dataclasses.dataclass(slots=True)

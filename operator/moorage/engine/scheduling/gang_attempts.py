@@ -183,6 +183,7 @@ class GangAttempts:
     ) -> Decision:
         """A member of a group. Raises OutOfTime."""
         if (refusal := _refusal(attempt, pod, revision)) is not None:
+            self._context.cache.journal.append(Decided(refusal, DecidedBy.NOBODY))
             return refusal
         while True:
             try:
