@@ -174,7 +174,14 @@ class _Tried:
     placement: Placement
     decisions: list[Decision] = dataclasses.field(default_factory=list)
     generations: list[int] = dataclasses.field(default_factory=list)
+    placed_count: int = 0
     status: Status = SUCCESS
+
+    def add(self, decision: Decision, generation: int) -> None:
+        """The next member's."""
+        self.decisions.append(decision)
+        self.generations.append(generation)
+        self.placed_count += isinstance(decision, ScheduleResult)
 
     @property
     def placed(self) -> list[ScheduleResult]:
@@ -255,8 +262,7 @@ class _GroupCycle:
             return tried
         for pod in self.attempt.members:
             decision = yield from self._place_one(pod, placement)
-            tried.decisions.append(decision)
-            tried.generations.append(self._generation(decision))
+            tried.add(decision, self._generation(decision))
             if isinstance(decision, Diagnosis) and decision.code is Code.ERROR:
                 text = f"failed to schedule other pod from a pod group: {decision.message}"
                 tried.status = error_status(text)
@@ -286,7 +292,7 @@ class _GroupCycle:
     def _feasible(self, tried: _Tried) -> Status:
         """Whether enough are placed (SUCCESS), may still be (PENDING) or cannot be any more."""
         least = self.attempt.group.min_count
-        scheduled = len(self.attempt.scheduled) + len(tried.placed)
+        scheduled = len(self.attempt.scheduled) + tried.placed_count
         remaining = len(self.attempt.members) - len(tried.decisions)
         count = f"{scheduled} scheduled, {remaining} remaining"
         if scheduled + remaining < least:
@@ -324,7 +330,7 @@ class _GroupCycle:
         """Assume those that were taken back where they were; why one does not fit there any more,
         "" when all do.
         """
-        tried.generations, self.standing = [], _Tried(tried.placement)
+        self.standing = _Tried(tried.placement)
         for decision in tried.decisions:
             again = decision
             if isinstance(decision, ScheduleResult):
@@ -333,10 +339,10 @@ class _GroupCycle:
                 again = yield from self._ask_for(decision.pod, Placement(name=decision.node))
                 if isinstance(again, Diagnosis):
                     return again.message
-            self.standing.decisions.append(again)
-            tried.generations.append(self._generation(again))
+            self.standing.add(again, self._generation(again))
             yield True
-        tried.decisions, self.standing = self.standing.decisions, tried
+        tried.decisions, tried.generations = self.standing.decisions, self.standing.generations
+        self.standing = tried
         return ""
 
     # ---- what others did meanwhile ---------------------------------------------------------------
