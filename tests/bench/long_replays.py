@@ -2,8 +2,9 @@
 embedded|real [--seconds N] [--keep FOLDER]``, and ``--again FOLDER`` for those that were kept.
 
 Two operators that record serve a control plane on which pods come and go: plain ones of many
-Deployments, such that spread, attract and repel, gangs, pods that an extender is asked about, pods
-that fit nowhere, and pods that others have to go for. A profile is edited every few seconds, and
+Deployments, such that spread, attract and repel, gangs, PodGroups that lie in one zone, pods that
+an extender is asked about, pods that fit nowhere, and pods and PodGroups that others have to go
+for. A profile is edited every few seconds, and
 the leader is killed half way. Then every decision is made again, from the files, in two processes
 with other PYTHONHASHSEEDs.
 
@@ -51,6 +52,7 @@ SWAP_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 2.0
 GANG: Final = 4
 MIN_RATE: Final = 1500.0
+POD_GROUPS: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 PROFILES: Final = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/moorage-system/leases/moorage"
 ELECTION: Final = {"leaseDuration": "30s", "renewDeadline": "25s", "retryPeriod": "2s"}
@@ -63,12 +65,16 @@ GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 
 
 def pod_bodies() -> Iterator[list[dict[str, Any]]]:
-    """Without end: pods that come together."""
+    """Without end: pods that come together, after their PodGroup where they have one."""
     number = 0
     while True:
         number += 1
         name, app = f"p{number}", f"app-{number % 40}"
         match number % 40:
+            case 11:
+                yield _pod_group(name, cpu="1")
+            case 31:  # others have to go for it
+                yield _pod_group(name, cpu="6", priorityClassName="vip")
             case 1:
                 yield [_member(f"{name}-{i}", name) for i in range(GANG)]
             case 2 | 22:
@@ -94,6 +100,25 @@ def _pod(
         "metadata": {"name": name, "labels": {"app": app}},
         "spec": {"schedulerName": scheduler, "containers": [container], **spec},
     }
+
+
+def _pod_group(name: str, cpu: str, **spec: Any) -> list[dict[str, Any]]:
+    """One of Kubernetes, whose members lie in one zone, and they."""
+    declared = {
+        "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": {
+            "schedulingPolicy": {"gang": {"minCount": GANG}},
+            "schedulingConstraints": {"topology": [{"key": ZONE}]},
+            **spec,
+        },
+    }
+    belongs = {"podGroupName": name}
+    members = [
+        _pod(f"{name}-{i}", "grouped", cpu=cpu, schedulingGroup=belongs, **spec)
+        for i in range(GANG)
+    ]
+    return [declared, *members]
 
 
 def _member(name: str, group: str) -> dict[str, Any]:
@@ -151,15 +176,16 @@ class Load:
     async def _work(self) -> None:
         while not self.ended:
             for body in next(self._groups):
-                async with self._session.post(PODS, json=body) as answer:
+                kind = POD_GROUPS if body.get("kind") == "PodGroup" else PODS
+                async with self._session.post(kind, json=body) as answer:
                     answer.raise_for_status()
-                self._there.append(body["metadata"]["name"])
+                self._there.append(f"{kind}/{body['metadata']['name']}")
             while len(self._there) > POPULATION:
                 await self._delete(self._there.popleft())
 
-    async def _delete(self, name: str) -> None:
+    async def _delete(self, path: str) -> None:
         at_once = {"gracePeriodSeconds": 0}
-        async with self._session.delete(f"{PODS}/{name}", json=at_once) as answer:
+        async with self._session.delete(path, json=at_once) as answer:
             if answer.status != 404:  # somebody else has had it go
                 answer.raise_for_status()
 
@@ -171,7 +197,7 @@ class Load:
                 event = json.loads(line)
                 meta = event["object"]["metadata"]
                 if event["type"] == "MODIFIED" and "deletionTimestamp" in meta:
-                    await self._delete(meta["name"])
+                    await self._delete(f"{PODS}/{meta['name']}")
 
     async def _swap(self) -> None:
         headers = {"Content-Type": "application/merge-patch+json"}

@@ -191,7 +191,8 @@ def test_what_cannot_be_made_again_is_counted(tmp_path: Path) -> None:
         write_recording(tmp_path / "a.rec", state, *entries, (9, nobody)), in_tree_resolver, VERIFY
     )
     assert (found.decisions, found.not_made_again, found.differences) == (1, 1, [])
-    assert "1 could not be made again" in printed(verification_view.verification(found, False))
+    text = printed(verification_view.verification(found, False))
+    assert "1 could not be made again: 1 ended by the clock or a fault" in text
 
 
 def recorded_of_others(folder: Path) -> Path:

@@ -20,6 +20,7 @@ from moorage.apps.recordings.stretches import (
     Stretch,
     StretchFound,
 )
+from moorage.core.recording.replay import WhyNot
 
 _MADE = (DecisionVerdict.SAME, DecisionVerdict.OTHERWISE)
 
@@ -69,7 +70,11 @@ class Joined:
         return Decisions(
             recorded=len(verdicts),
             made=sum(verdicts.count(one, 0, end) for one in _MADE),
-            not_made=verdicts.count(DecisionVerdict.NOT_MADE, 0, end),
+            not_made={
+                why: count
+                for why in WhyNot
+                if (count := verdicts.count(DecisionVerdict[why.name], 0, end))
+            },
             differences=list(self._numbered(end)),
         )
 
@@ -92,5 +97,6 @@ class Decisions:
 
     recorded: int
     made: int
-    not_made: int
+    not_made: dict[WhyNot, int]
+    """By reason."""
     differences: list[ExplainedDifference]

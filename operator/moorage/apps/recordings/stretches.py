@@ -138,10 +138,11 @@ class DecisionVerdict(enum.IntEnum):
     UNASKED = 0
     SAME = 1
     OTHERWISE = 2
-    NOT_MADE = 3
-    """It could not be: a fault or the clock had ended it, or plugins are not here, or it began
-    before.
-    """
+    ENDED = 3
+    OVERTAKEN = 4
+    NO_REVISION = 5
+    BEGAN_BEFORE = 6
+    """It could not be, for the reason of this name (``WhyNot``)."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -259,7 +260,7 @@ class _Run:
         verdicts: bytearray,
     ) -> None:
         replay, found = self._replay, self.found
-        made, not_made = replay.decisions, replay.not_made_again
+        made, not_made = replay.decisions, replay.not_made.copy()
         difference = apply(entry)
         if not isinstance(entry, RecordedDecision):
             return
@@ -270,8 +271,9 @@ class _Run:
             found.differences.append(_explained(difference, place, at, replay.context))
         elif replay.decisions > made:
             verdict = DecisionVerdict.SAME
-        elif replay.not_made_again > not_made:
-            verdict = DecisionVerdict.NOT_MADE
+        else:
+            for why in replay.not_made - not_made:
+                verdict = DecisionVerdict[why.name]
         verdicts.append(verdict)
 
     def _known_from(self, gap: float) -> float:

@@ -27,6 +27,7 @@ from moorage.apps.recordings.stretches import (
 )
 from moorage.apps.recordings.worker_processes import Listener, in_processes
 from moorage.apps.worlds.from_recording import opened, warnings_of
+from moorage.core.recording.replay import WhyNot
 
 _FEW_ENTRIES: Final = 20_000
 """Some seconds' work: what other processes take to begin would not pay."""
@@ -44,11 +45,17 @@ class Verification(SeenEntries):
     decisions: int = 0
     """That were made again."""
     recorded_decisions: int = 0
-    not_made_again: int = 0
+    not_made: dict[WhyNot, int] = dataclasses.field(default_factory=dict)
+    """How many could not be made again, by reason."""
     differences: list[ExplainedDifference] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     """That it took."""
     warnings: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def not_made_again(self) -> int:
+        """How many could not be, for any reason."""
+        return sum(self.not_made.values())
 
     @property
     def same(self) -> int:
@@ -145,7 +152,7 @@ def all_of(
         joined.take(stretch, one)
     decisions = joined.end(options)
     verification.recorded_decisions = decisions.recorded
-    verification.decisions, verification.not_made_again = decisions.made, decisions.not_made
+    verification.decisions, verification.not_made = decisions.made, decisions.not_made
     verification.differences = decisions.differences
     verification.warnings = warnings_of(recording, verification.end)
     return verification

@@ -57,8 +57,8 @@ def verification(found: Verification, everything: bool) -> Iterator[RenderableTy
     else:
         yield sentence(_verdict(found), Style.WAITS)
     if found.not_made_again:
-        text = f"  {found.not_made_again:,} could not be made again: ended by the clock or a fault,"
-        yield sentence(f"{text} or by plugins that are not here")
+        reasons = ", ".join(f"{number:,} {why}" for why, number in found.not_made.items())
+        yield sentence(f"  {found.not_made_again:,} could not be made again: {reasons}")
     yield from about(found)
 
 

@@ -7,7 +7,9 @@ the first time is what counts from then on, so one difference does not lead to o
 
 from __future__ import annotations
 
+import enum
 import functools
+from collections import Counter
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
@@ -43,6 +45,15 @@ from moorage.core.recording.recorded_decisions import (
 )
 from moorage.core.recording.replayed_groups import ReplayedGroups, of_one_member
 from moorage.core.recording.state_changes import apply_change
+
+
+class WhyNot(enum.StrEnum):
+    """Why a decision cannot be made again."""
+
+    ENDED = "ended by the clock or a fault"
+    OVERTAKEN = "pod groups that others overtook"
+    NO_REVISION = "by plugins that are not here"
+    BEGAN_BEFORE = "begun before what is recorded here"
 
 
 class Difference(NamedTuple):
@@ -87,10 +98,8 @@ class Replay:
         """By schedulerName, why pods are not tried."""
         self.decisions = 0
         """How many were made again."""
-        self.not_made_again = 0
-        """How many could not be: a fault or the clock had ended the attempt, its revision cannot be
-        made here, or it began before the state that this replay began with.
-        """
+        self.not_made = Counter[WhyNot]()
+        """How many could not be."""
         self._cycles: dict[int, _ReplayedCycle] = {}
         self._groups = ReplayedGroups()
 
@@ -123,6 +132,11 @@ class Replay:
         """Have it so and decide nothing again: what follows from a decision comes as changes."""
         if not isinstance(entry, DECISIONS):
             self._apply_change(entry)
+
+    @property
+    def not_made_again(self) -> int:
+        """How many could not be, for any reason."""
+        return self.not_made.total()
 
     @property
     def is_asking(self) -> bool:
@@ -191,7 +205,7 @@ class Replay:
             self.context.sampler.start = decision.sampled_from
             now = _outcome(functools.partial(decide, decision.pod, decision.revision, self.context))
         else:
-            self.not_made_again += 1
+            self.not_made[_why_not(decision)] += 1
             return None
         self.decisions += 1
         return None if now == decision.outcome else Difference(decision, now)
@@ -211,6 +225,12 @@ def _deciding(
     if decision.by is DecidedBy.GROUP_MEMBER:
         return functools.partial(group_cycle.decide_member, placement=decision.placement)
     return _DECIDE.get(decision.by)
+
+
+def _why_not(decision: RecordedDecision) -> WhyNot:
+    if decision.by is DecidedBy.NOBODY:
+        return WhyNot.OVERTAKEN if decision.outcome.members else WhyNot.ENDED
+    return WhyNot.NO_REVISION if decision.revision is None else WhyNot.BEGAN_BEFORE
 
 
 class _ReplayedCycle:
