@@ -43,6 +43,8 @@ def item(pod: str, state: str, **changes: Any) -> dict[str, Any]:
         "gatingPlugin": "",
         "group": "",
         "groupMessage": "",
+        "groupMinCount": None,
+        "groupPlaced": 0,
         "until": "",
         "wakesOn": [],
         "nominatedNodeName": "",
@@ -268,3 +270,26 @@ def test_no_answer(
             assert text in str(raised.value)
 
     asyncio.run(scenario())
+
+
+def test_a_group_is_one_row() -> None:
+    """Wherever its members are in the order, and whatever each was told."""
+    told = {"group": "ml/g", "groupMinCount": 4, "groupPlaced": 1}
+    items = [
+        item("a", "backoff", turn=[1, 0, 1], message="minCount (4) cannot be satisfied", **told),
+        item("other", "backoff", turn=[1, 0, 2]),
+        item("b", "backoff", turn=[1, 0, 3], message=CPU, until=ABOUT["at"], **told),
+        item("late", "gated", groupMessage="waits", **told),
+    ]
+    rows = folded(queue_document(from_operator(items), ABOUT)["pods"])
+    assert [(row.name, row.position) for row in rows] == [
+        ("ml/g (3 wait, 1 of 4 placed)", "1"),
+        ("ml/other", "2"),
+    ]
+    said = why(rows[0].pods)
+    assert said.startswith("backoff until ")
+    assert said.endswith(
+        "(1 attempt): 3 Insufficient cpu, 2 node(s) had taints {a: b}, that it hates"
+    )
+    alone = queue_document(from_operator([item("a", "active", turn=[0, 1], group="ml/g")]), ABOUT)
+    assert folded(alone["pods"])[0].name == "ml/g (1 waits, 0 placed)"

@@ -158,6 +158,10 @@ class WaitingPodPart(TypedDict):
     """Its pod group, NAMESPACE/NAME."""
     groupMessage: str | None
     """What the group waits for."""
+    groupMinCount: int | None
+    """How many of its members must be placed together; null where that is not known."""
+    groupPlaced: int
+    """How many of them are placed."""
     nominatedNode: str | None
     """The node that others were evicted from for it."""
     reasons: list[ReasonPart]

@@ -113,6 +113,8 @@ def from_operator(items: Iterable[Mapping[str, Any]]) -> list[Document]:
             "gate": one["gatingPlugin"] or None,
             "group": one["group"] or None,
             "groupMessage": one["groupMessage"] or None,
+            "groupMinCount": one.get("groupMinCount"),
+            "groupPlaced": one.get("groupPlaced", 0),
             "nominatedNode": one["nominatedNodeName"] or None,
             "reasons": reasons_of(one["message"]) if one["state"] in _REFUSED else [],
             "wakesOn": one["wakesOn"],
@@ -148,12 +150,20 @@ def from_pod(pod: Mapping[str, Any]) -> Document:
         "since": metadata.get("creationTimestamp"),
         "until": None,
         "gate": gates[0] if gates else None,
-        "group": None,
+        "group": _group(pod),
         "groupMessage": None,
+        "groupMinCount": None,
+        "groupPlaced": 0,
         "nominatedNode": status.get("nominatedNodeName") or None,
         "reasons": reasons_of(str(said.get("message") or "")) if refused and not gates else [],
         "wakesOn": [],
     }
+
+
+def _group(pod: Mapping[str, Any]) -> str | None:
+    """Of Kubernetes' own PodGroups."""
+    name = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    return f"{pod['metadata']['namespace']}/{name}" if name else None
 
 
 def reasons_of(message: str) -> list[Document]:

@@ -1,4 +1,6 @@
-"""Rows of a Queue document: pods of one owner that wait alike, and why they do, in words."""
+"""Rows of a Queue document: a pod group, or pods of one owner that wait alike, and why they do, in
+words.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,16 @@ class Row:
         first, last = self.pods[0]["position"], self.pods[-1]["position"]
         if first is None:
             return "-"
-        return str(first) if first == last else f"{first}-{last}"
+        return str(first) if first == last or self.pods[0]["group"] else f"{first}-{last}"
 
     @property
     def name(self) -> str:
-        """The pod, or its owner with how many pods these are."""
+        """The pod, its owner with how many pods these are, or its group with how many wait and are
+        placed.
+        """
         pod = self.pods[0]
+        if self.key and pod["group"]:
+            return f"{pod['group']} ({_members(self.pods)})"
         if len(self.pods) == 1:
             return str(pod["pod"])
         namespace = pod["pod"].partition("/")[0]
@@ -41,14 +47,16 @@ class Row:
 
 def folded(pods: Iterable[Document]) -> list[Row]:
     """Rows: in the order of the queue only neighbours are joined, of the others all that are
-    alike.
+    alike. All members of a group are one row, where the first of them is: its turn is theirs.
     """
     rows: list[Row] = []
     unordered: dict[tuple[object, ...], Row] = {}
     for pod in pods:
         key = _key(pod)
         last = rows[-1] if rows else None
-        if pod["position"] is not None and last is not None and last.key == key:
+        if pod["group"] and key in unordered:
+            unordered[key].pods.append(pod)
+        elif pod["position"] is not None and last is not None and last.key == key:
             last.pods.append(pod)
         elif pod["position"] is None and key in unordered:
             unordered[key].pods.append(pod)
@@ -60,14 +68,18 @@ def folded(pods: Iterable[Document]) -> list[Row]:
 
 def _key(pod: Document) -> tuple[object, ...]:
     """What pods of one row have in common. Counts of nodes differ from attempt to attempt."""
+    if pod["group"]:
+        return "group", pod["group"], pod["schedulerName"]
     owner = (pod["pod"].partition("/")[0], pod["owner"]) if pod["owner"] else pod["pod"]
     reasons = frozenset(one["reason"] for one in pod["reasons"])
     return owner, pod["schedulerName"], pod["queue"], pod["priority"], pod["gate"], reasons
 
 
 def why(pods: Sequence[Document], *, wide: bool = False) -> str:
-    """What these pods wait for, and until when at most."""
-    pod = pods[0]
+    """What these pods wait for, and until when at most; of members of a group, the first that was
+    told more than that its group does not fit.
+    """
+    pod = next((one for one in pods if _was_told(one)), pods[0])
     until = max((one["until"] for one in pods if one["until"]), default=None)
     at = "" if until is None else local_time(until)
     match pod["queue"]:
@@ -77,6 +89,8 @@ def why(pods: Sequence[Document], *, wide: bool = False) -> str:
             text = "next" if pod["position"] else "not tried yet"
         case "backoff":
             text = f"backoff until {at} ({counted(pod['attempts'], 'attempt')})"
+            if pod["group"] and pod["reasons"]:  # a group is hardly ever found elsewhere
+                text += f": {_reasons(pod).rstrip('.')}"
         case "unschedulable":
             latest = f"; until something changes, {at} at the latest" if at else ""
             text = f"{_reasons(pod).rstrip('.')}{latest}"
@@ -87,6 +101,17 @@ def why(pods: Sequence[Document], *, wide: bool = False) -> str:
     nominated = f"; nominated to {pod['nominatedNode']}" if pod["nominatedNode"] else ""
     wakes = f"; wakes on {', '.join(pod['wakesOn'])}" if wide and pod["wakesOn"] else ""
     return f"{text}{nominated}{wakes}"
+
+
+def _members(pods: Sequence[Document]) -> str:
+    """``3 wait, 1 of 4 placed``."""
+    least, placed = pods[0]["groupMinCount"], pods[0]["groupPlaced"]
+    of = f"{placed} of {least} placed" if least else f"{placed} placed"
+    return f"{counted(len(pods), 'waits', 'wait')}, {of}"
+
+
+def _was_told(pod: Document) -> bool:
+    return any(one["nodes"] is not None for one in pod["reasons"])
 
 
 def _reasons(pod: Document) -> str:

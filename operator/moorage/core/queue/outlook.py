@@ -53,6 +53,10 @@ class Outlook:
         """The labels of the events that may free a rejected or gated pod."""
         return self._profiles.event_labels(entry) if entry.state in _BLOCKED else []
 
+    def group_numbers(self, entry: QueuedPodInfo) -> tuple[int | None, int]:
+        """As ``PodGroupTracker.numbers``."""
+        return self._groups.numbers(entry)
+
     def group_message(self, entry: QueuedPodInfo) -> str:
         """Why its pod group gates the pod, "" where it does not."""
         if entry.gating_plugin != POD_GROUP_GATE:

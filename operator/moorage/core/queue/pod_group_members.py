@@ -253,6 +253,13 @@ class PodGroupTracker:
             raise KeyError(entry.uid)
         return self._groups[entry.group][entry.scheduler_name]
 
+    def numbers(self, entry: QueuedPodInfo) -> tuple[int | None, int]:
+        """Of a pod's group: how many members must be placed together, None while nothing says so,
+        and how many are placed.
+        """
+        group = self._groups.get(entry.group, {}).get(entry.scheduler_name) if entry.group else None
+        return (None, 0) if group is None else (self.min_count(group), group.bound)
+
     def assigned(self, key: GroupKey) -> list[str]:
         """UIDs of the members of a group that are in flight or placed."""
         return [uid for part in self._groups.get(key, {}).values() for uid in part.assigned]

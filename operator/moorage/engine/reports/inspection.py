@@ -221,6 +221,7 @@ class CacheInspector:
         pod, outlook, status = entry.pod, self._queue.outlook, entry.pod.status
         began = min(entry.initial_attempt_timestamp, entry.timestamp)
         deadline, turn = outlook.deadline(entry), outlook.turn(entry)
+        least, placed = outlook.group_numbers(entry)
         return {
             "pod": key(pod),
             "uid": entry.uid,
@@ -235,6 +236,8 @@ class CacheInspector:
             "gatingPlugin": entry.gate_name,
             "group": "" if entry.group is None else str(entry.group),
             "groupMessage": outlook.group_message(entry),
+            "groupMinCount": least,
+            "groupPlaced": placed,
             "timestamp": self._time(entry.timestamp),
             "until": "" if deadline is None else self._time(deadline),
             "wakesOn": outlook.wakes_on(entry),
