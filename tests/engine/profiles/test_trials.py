@@ -7,12 +7,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.framework.guard import guarded
 from moorage.core.framework.registry import PluginSpec
-from moorage.core.objects.pods import Container, Pod, ResourceRequirements
+from moorage.core.objects.pods import Container, Pod, PodAnnotations, ResourceRequirements
 from moorage.core.trials.plans import Verdict
 from moorage.core.trials.shares import in_share
 from moorage.core.trials.trial import ProfileTrial, read_trial, trial_document
@@ -335,6 +336,31 @@ AFFINE = {
         }
     },
 }
+
+
+def in_group(pod: Pod) -> Pod:
+    """A member of a group that needs two."""
+    labels = {"scheduling.x-k8s.io/pod-group": "g"}
+    annotations = PodAnnotations(min_member="2")
+    meta = msgspec.structs.replace(pod.metadata, labels=labels, annotations=annotations)
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+@pytest.mark.parametrize("rollout", EVERY_POD.values(), ids=EVERY_POD)
+@in_a_loop
+async def test_a_group_is_on_one_side(rollout: dict[str, Any]) -> None:
+    """The live revision decides about all members, also about one that follows the others alone,
+    which the tried one would place; there is no pair.
+    """
+    async with followed().leading(body(1)) as world:
+        await edit(world, body(2, rollout, **BLIND))
+        await create(world, *map(in_group, plain(2)))
+        await create(world, in_group(wanting("late")))
+        await world.clock.advance(2)
+        assert set(world.kube.bindings) == {"p0", "p1"}
+        assert trial(world).counts.decided == 0
+        await create(world, wanting("alone"))
+        assert trial(world).counts.decided == 1
 
 
 @in_a_loop

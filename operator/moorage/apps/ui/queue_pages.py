@@ -74,7 +74,7 @@ def _row(name: str, pods: list[Document]) -> Document:
         "priority": first["priority"],
         "queue": _BANDS[first["queue"]],
         "first": first["position"],
-        "last": last["position"],
+        "last": first["position"] if first["group"] else last["position"],
         "since": min((pod["since"] for pod in pods if pod["since"]), default=None),
         "why": why(pods),
         "until": max((pod["until"] for pod in pods if pod["until"]), default=None),

@@ -10,6 +10,7 @@ from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, Schedu
 from moorage.core.cycle.extender_cycle import extenders_interested
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
+from moorage.core.objects.pod_groups import membership_of
 from moorage.core.objects.pods import Pod
 from moorage.core.structures.budget import OutOfTime, TimeBudget
 from moorage.core.trials.pairs import PairOutcome, compare
@@ -74,7 +75,7 @@ class RunningTrial:
             and not trial.final
             and in_share(uid, trial.revision, trial.plan.percent)
             and (self._seconds_left > 0 or uid in self._compared)
-            and not self._is_for_extenders(pod)
+            and not self._goes_unpaired(pod)
         ):
             return self._tried
         return self._live
@@ -89,7 +90,7 @@ class RunningTrial:
                 and not self._trial.final
                 and pod.metadata.uid not in self._compared
                 and self._seconds_left > 0
-                and not self._is_for_extenders(pod)
+                and not self._goes_unpaired(pod)
             ):
                 other = self._decide(pod, self._live if tried else self._tried)
                 if other is not None:
@@ -97,9 +98,11 @@ class RunningTrial:
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _is_for_extenders(self, pod: Pod) -> bool:
-        """Whether extenders have a say about it, who are not asked twice."""
-        return any(
+    def _goes_unpaired(self, pod: Pod) -> bool:
+        """Whether it is a member of a group, all of which one revision decides about, or extenders
+        have a say about it, who are not asked twice.
+        """
+        return membership_of(pod) is not None or any(
             revision.extenders and extenders_interested(pod, revision)
             for revision in (self._live, self._tried)
         )
