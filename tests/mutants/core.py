@@ -175,6 +175,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/devices/test_device_searches.py::test_what_a_search_read_changes",),
     ),
     Mutant(
+        name="device searches: nobody is told what was given up",
+        file="core/devices/device_searches.py",
+        old="self._journal.append(what)",
+        new="pass",
+        tests=(
+            "tests/engine/scheduling/test_device_searches.py::test_a_search_is_given_up_by_the_clock",
+        ),
+    ),
+    Mutant(
         name="device searches: a slice that is over gives a search up",
         file="core/devices/device_searches.py",
         old="if 0 < sought.seconds < search.seconds:",

@@ -131,6 +131,24 @@ def test_others_have_their_turn() -> None:
     assert list(placed(bench)) == ["known", "next", "new"]
 
 
+def test_the_first_slice_counts_as_well() -> None:
+    """An attempt that was set down at once goes on when others have had as long a turn."""
+    clock, ticks = PassingClock(), Ticking(3)
+    bench = a_bench(3, clock=clock)
+
+    def now() -> float:
+        clock.pass_on(ATTEMPT_SLICE_SECONDS / 3)
+        return ticks()
+
+    bench.context.budget._now = now
+    bench.pods.put(versioned(make_pod("new")))
+    began = clock.boottime()
+    bench.attempt()
+    (spent,) = (attempt.spent for attempt in bench.loop.paused)
+    assert spent == pytest.approx(clock.boottime() - began)
+    assert bench.loop.next_turn == pytest.approx(clock.boottime() + spent)
+
+
 def test_a_pod_that_takes_too_long_is_refused() -> None:
     """With what is wrong, and after that it waits for its backoff."""
     clock, ticks = PassingClock(), Ticking(1.5)
