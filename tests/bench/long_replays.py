@@ -73,8 +73,8 @@ def pod_bodies() -> Iterator[list[dict[str, Any]]]:
         match number % 40:
             case 11:
                 yield _pod_group(name, cpu="1")
-            case 31:  # others have to go for it
-                yield _pod_group(name, cpu="6", priorityClassName="vip")
+            case 31 if number % 80 == 31:  # others have to go for it
+                yield _pod_group(name, cpu="2", priorityClassName="urgent")
             case 1:
                 yield [_member(f"{name}-{i}", name) for i in range(GANG)]
             case 2 | 22:
@@ -280,10 +280,11 @@ def operators(rig: ControlPlane, folder: Path) -> Iterator[Replicas]:
             "prioritizeVerb": "prioritize",
             "nodeCacheCapable": True,
         }
-        rank = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
+        rank = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
         create(
             rig,
-            {**rank, "metadata": {"name": "vip"}},
+            {**rank, "metadata": {"name": "vip"}, "value": 1000},
+            {**rank, "metadata": {"name": "urgent"}, "value": 2000},
             a_profile("mixed"),
             a_profile("asking", extenders=[asked]),
             *node_shapes.like_nodes(NODE_COUNT, 3),

@@ -1219,6 +1219,29 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="replayed groups: a moment that has come stays",
+        file="core/recording/replayed_groups.py",
+        old="        self._has_come = False\n        return ask()",
+        new="        return ask()",
+        tests=(f"{_TESTS}/recording/test_replayed_groups.py::test_several_placements",),
+    ),
+    Mutant(
+        name="replayed groups: the first member is the one that differs",
+        file="core/recording/replayed_groups.py",
+        old="        if was != one:\n",
+        new="        if True:\n",
+        tests=(
+            f"{_TESTS}/recording/test_replayed_groups.py::test_what_was_said_otherwise_is_found",
+        ),
+    ),
+    Mutant(
+        name="group attempts: the moment of an answer is told before it",
+        file="core/cycle/group_attempts.py",
+        old="            answer = ask()\n            journal.append(GroupMoment(number))\n",
+        new="            journal.append(GroupMoment(number))\n            answer = ask()\n",
+        tests=(f"{_TESTS}/recording/test_replayed_groups.py::test_group_preemption",),
+    ),
+    Mutant(
         name="recordings: revisions are not announced",
         file="core/recording/wire.py",
         old="self._revisions[wired.number] = self._resolve(wired.document)",

@@ -18,7 +18,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Entry
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
-from moorage.core.cycle.decisions import GroupDecided
+from moorage.core.cycle.decisions import Decided, GroupDecided
 from moorage.core.cycle.group_attempts import GroupScheduling
 from moorage.core.cycle.group_cycle import GroupAttempt, place_member
 from moorage.core.cycle.group_outcome import GroupOutcome
@@ -94,7 +94,9 @@ nodes = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 4)), min_size=
 """Zones, and how many cores."""
 lower = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 2), st.integers(0, 9)), max_size=8)
 """Pods that run: on which node, with how many cores, how important."""
-doings = st.dictionaries(st.integers(0, 30), st.sampled_from(["nodes", "pod", "label", "drop"]))
+doings = st.dictionaries(
+    st.integers(0, 30), st.sampled_from(["nodes", "pod", "label", "gone", "drop"])
+)
 
 
 def put(recorded: Recorded, some: Sequence[tuple[str, int]], first: int = 0) -> None:
@@ -141,6 +143,8 @@ def test_whatever_happens_between_slices(
                 run(recorded, [(number % 3, 1, 200)], f"late{number}-")
             case "label":
                 put(recorded, later[:1], first=number % len(there))
+            case "gone":
+                recorded.cache.remove_node(f"n{number % len(there)}")
             case "drop":
                 return "drop"
         return ""
@@ -236,3 +240,14 @@ def test_what_others_overtook_is_not_made_again() -> None:
     assert "was overtaken" in outcome.status.message
     recorded.check()
     assert recorded.twin.replay.not_made_again == 1
+
+
+def test_an_attempt_that_goes_on_otherwise_now_is_one_difference() -> None:
+    """A member that was decided about is not asked for any more: the moments after it are nobody's,
+    and the group is found to differ.
+    """
+    journal = preempting().journal
+    missing = [entry for entry in journal if not isinstance(entry, Decided)]
+    (found,) = told(missing)
+    assert found.now is not None
+    assert (found.now.code, "was not decided about" in found.now.message) == ("Fault", True)

@@ -111,7 +111,7 @@ class GroupResult:
     decisions: Sequence[Decision] = ()
     tried: Sequence[TriedPlacement] = ()
     overtaken: bool = False
-    """Whether what others did meanwhile has ended it."""
+    """Whether it was ended as nodes do not hold any more what was placed there."""
 
     @property
     def placed(self) -> list[ScheduleResult]:
@@ -242,11 +242,11 @@ class _GroupCycle:
         chosen = yield from patiently(lambda: attempt.moment(lambda: self._best(fit)))
         if isinstance(chosen, Status):
             return self._given_up(tried[0], chosen)
-        why = (yield from self._place_again(chosen)) if self.standing is not chosen else ""
-        if why := why or (yield from self._recheck(chosen)):
+        refused = (yield from self._place_again(chosen)) if self.standing is not chosen else ""
+        if why := refused or (yield from self._recheck(chosen)):
             self._take_back()
             overtaken = error_status(self._overtaken(why))
-            return GroupResult(overtaken, chosen.decisions, self._said, overtaken=True)
+            return GroupResult(overtaken, chosen.decisions, self._said, overtaken=not refused)
         if not chosen.placed:
             return self._given_up(chosen, Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,)))
         return GroupResult(SUCCESS, chosen.decisions, self._said)
@@ -334,11 +334,10 @@ class _GroupCycle:
         for decision in tried.decisions:
             again = decision
             if isinstance(decision, ScheduleResult):
-                if decision.node not in self.context.snapshot.nodes.row_of:
-                    return f"node {decision.node!r} has been deleted since it was chosen"
                 again = yield from self._ask_for(decision.pod, Placement(name=decision.node))
                 if isinstance(again, Diagnosis):
-                    return again.message
+                    there = decision.node in self.context.snapshot.nodes.row_of
+                    return again.message if there else f"node {decision.node!r} has been deleted"
             self.standing.add(again, self._generation(again))
             yield True
         tried.decisions, tried.generations = self.standing.decisions, self.standing.generations

@@ -110,7 +110,7 @@ class _ReplayedGroup:
         self.members = began.members
         self.outcome = RecordedOutcome(code="Fault", message="the attempt goes on otherwise now")
         self.heard: RecordedDecision | None = None
-        self._has_come = False
+        self._has_come = self._is_over = False
         attempt = GroupAttempt(
             began.group,
             began.members,
@@ -124,9 +124,10 @@ class _ReplayedGroup:
         self._run()
 
     def go_on(self) -> None:
-        """The next moment is now."""
-        self._has_come = True
-        self._run()
+        """The next moment is now; what has failed does not go on."""
+        if not self._is_over:
+            self._has_come = True
+            self._run()
 
     def _run(self) -> None:
         """Up to where the next moment has not come yet."""
@@ -134,9 +135,11 @@ class _ReplayedGroup:
             while next(self._steps):
                 pass
         except StopIteration as end:
+            self._is_over = True
             found = end.value
             self.outcome = group_outcome_of(found.status, found.members.values(), found.victims)
         except Exception as error:  # noqa: BLE001 - plugins may raise anything; it is a difference
+            self._is_over = True
             self.outcome = RecordedOutcome(code="Fault", message=repr(error))
 
     def _moment(self, ask: Callable[[], T]) -> T:
