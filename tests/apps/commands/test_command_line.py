@@ -44,8 +44,10 @@ def test_formats_are_the_same_everywhere(command: str) -> None:
         ("pod default/p", "default/p cannot be placed"),
         ("pod/p", "default/p cannot be placed"),
         ("po p", "default/p cannot be placed"),
-        ("pod", "explain pod: one pod can be explained"),
-        ("node n", "explain node: one pod can be explained"),
+        ("podgroup/g", "there is no pod group default/g"),
+        ("pg default/g", "there is no pod group default/g"),
+        ("pod", "explain pod: one pod or podgroup can be explained"),
+        ("node n", "explain node: one pod or podgroup can be explained"),
     ],
 )
 def test_a_pod_is_named_as_for_kubectl(words: str, told: str, tmp_path: Path) -> None:

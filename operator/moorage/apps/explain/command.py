@@ -63,7 +63,7 @@ def explain(
     if not name:  # as kubectl takes it, too: pod/NAME
         kind, _, name = kind.partition("/")
     if kind not in (*_PODS, *_GROUPS) or not name:
-        fail(f"explain {kind}: one can be explained: explain pod|podgroup NAMESPACE/NAME")
+        fail(f"explain {kind}: one pod or podgroup can be explained: explain pod NAMESPACE/NAME")
     from moorage.apps.explain import explain as explaining
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
