@@ -59,7 +59,7 @@ def explain(
     ] = "",
     **flags: Any,
 ) -> None:
-    """Say why a pod or pod group is pending, or where it is, and what would help."""
+    """Say why a pod or pod group waits, and what would help."""
     if not name:  # as kubectl takes it, too: pod/NAME
         kind, _, name = kind.partition("/")
     if kind not in (*_PODS, *_GROUPS) or not name:
