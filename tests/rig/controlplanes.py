@@ -44,14 +44,21 @@ class Rig(ControlPlane):
     audited = guarded = True
 
     def __init__(
-        self, assets: Path, apiserver_args: Sequence[str] = (), *, groups: bool = True
+        self,
+        assets: Path,
+        apiserver_args: Sequence[str] = (),
+        *,
+        groups: bool = True,
+        more_gates: Sequence[str] = (),
     ) -> None:
         """`assets` holds etcd, kube-apiserver and kubectl; `apiserver_args` are added to
-        kube-apiserver's flags. With `groups` it serves PodGroups, where its version has them.
+        kube-apiserver's flags. With `groups` it serves PodGroups, where its version has them, and
+        has `more_gates` on too.
         """
         super().__init__(assets / "kubectl")
         self.assets: Final = assets
         self.groups: Final = groups and minor_version(assets) >= _GROUPS_SINCE
+        self._more_gates: Final = tuple(more_gates)
         self._extra: Final = tuple(apiserver_args)
         self._authority: Final = Authority(self.folder)
         self._etcd_port, etcd_peer, self._port = free_ports(3)
@@ -108,7 +115,7 @@ class Rig(ControlPlane):
     @property
     def gates(self) -> list[str]:
         """The feature gates as a flag, for every component of the cluster."""
-        on = ",".join(f"{name}=true" for name in GROUP_GATES)
+        on = ",".join(f"{name}=true" for name in (*GROUP_GATES, *self._more_gates))
         return [f"--feature-gates={on}"] if self.groups else []
 
     def pids(self) -> list[int]:
