@@ -36,17 +36,22 @@ class HttpProxy:
         self.url = ""
 
     def __enter__(self) -> HttpProxy:
-        threading.Thread(target=self._main, daemon=True).start()
+        self._thread = threading.Thread(target=self._main, daemon=True)
+        self._thread.start()
         self._ready.wait(10)
         return self
 
     def __exit__(self, *ended: Any) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
 
     def _main(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._serve())
         self._loop.run_forever()
+        self._loop.run_until_complete(self._runner.cleanup())
+        self._loop.run_until_complete(self._session.close())
+        self._loop.close()
 
     async def _serve(self) -> None:
         import aiohttp
@@ -59,11 +64,13 @@ class HttpProxy:
         )
         app = web.Application(client_max_size=1 << 28)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        self._runner = web.AppRunner(
+            app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1
+        )
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
         self._ready.set()
 
     async def _handle(self, request: Any) -> Any:

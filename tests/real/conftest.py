@@ -2,6 +2,7 @@
 for the whole run.
 """
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,6 +13,10 @@ from typing import Final
 import pytest
 
 from tests.rig import ControlPlane, DevRig, Kwok, Rig
+from tests.rig.controllers import Controllers
+from tests.rig.objects import create
+from tests.rig.operators import install
+from tests.rig.pod_groups import PROFILE as GROUPS_PROFILE
 from tests.tools import assets as binaries
 
 REAL: Final = "kube-apiserver"
@@ -67,3 +72,20 @@ def kwok(rig: Rig) -> Iterator[Kwok]:
     """Pretended kubelets for the shared control plane's nodes that carry kwok.NODE_ANNOTATION."""
     with Kwok(rig) as kwok:
         yield kwok
+
+
+@pytest.fixture(scope="session")
+def group_rig(assets: Path) -> Iterator[Rig]:
+    """A control plane whose Jobs make PodGroups, with kube-controller-manager; shared by the tests
+    of gangs. Skips where Kubernetes has none.
+    """
+    with contextlib.ExitStack() as stack:
+        rig = Rig(assets, more_gates=["WorkloadWithJob"])
+        if not rig.groups:
+            pytest.skip("Kubernetes 1.36 has no PodGroups of v1beta1")
+        stack.enter_context(rig)
+        stack.enter_context(Controllers(rig))
+        install(rig)
+        ranks = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1"}
+        create(rig, GROUPS_PROFILE, {**ranks, "metadata": {"name": "high"}, "value": 1000})
+        yield rig

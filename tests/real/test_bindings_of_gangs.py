@@ -41,8 +41,9 @@ BOTH = [request(2, "create", "pods/binding", "a"), request(4, "create", "pods/bi
     "more",
     [
         [],
-        [request(1, "create", "nodes", "n"), request(1, "delete", "pods", "victim")],
-        [request(3, "get", "nodes", "n"), request(3, "patch", "pods/status", "b")],
+        [request(3, "patch", "nodes", "elsewhere-0")],
+        [request(1, "create", "nodes", "here-0"), request(1, "delete", "pods", "victim")],
+        [request(3, "get", "nodes", "here-0"), request(3, "patch", "pods/status", "b")],
         [request(3, "create", "pods/binding", "b", 409)],
         [request(5, "create", "pods", "c")],
         [request(3, "create", "pods/binding", "of-no-gang")],
@@ -57,8 +58,8 @@ def test_a_gang_whose_minimum_fitted(more: list[AuditEvent]) -> None:
 @pytest.mark.parametrize(
     ("more", "wrong"),
     [
-        ([request(3, "create", "nodes", "n")], "before 2 fitted"),
-        ([request(3, "patch", "nodes/status", "n")], "before 2 fitted"),
+        ([request(3, "create", "nodes", "")], "before 2 fitted"),
+        ([request(3, "patch", "nodes/status", "here-0")], "before 2 fitted"),
         ([request(3, "delete", "pods", "victim", 200)], "before 2 fitted"),
         ([request(3, "create", "pods/eviction", "victim")], "before 2 fitted"),
         ([request(3, "create", "pods", "b")], "before 2 fitted"),

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +13,11 @@ import pytest
 from tests.real.test_gangs import World
 from tests.rig import Rig
 from tests.rig.clients import Client
-from tests.rig.controllers import Controllers
-from tests.rig.objects import create
+from tests.rig.objects import apply, create
 from tests.rig.operators import Operator, install, until
 from tests.rig.pod_groups import (
     API,
     NAME,
-    SCHEDULER,
     check_bindings,
     gang_of,
     job,
@@ -35,12 +32,6 @@ from tests.rig.pod_groups import (
 
 pytestmark = pytest.mark.real_only
 RACK = "example.com/rack"
-PROFILE = {
-    "apiVersion": "moorage.dev/v1alpha1",
-    "kind": "SchedulerProfile",
-    "metadata": {"name": SCHEDULER},
-    "spec": {},
-}
 
 
 class Gangs(World):
@@ -49,8 +40,8 @@ class Gangs(World):
     rig: Rig
 
     def node(self, *names: str, **labels: str) -> None:
-        """Nodes with room for one member each."""
-        create(self.rig, *(node_of(self.place, f"{self.place}-{name}", **labels) for name in names))
+        """Nodes with room for one member each; applied, so that the audit log has their names."""
+        apply(self.rig, *(node_of(self.place, f"{self.place}-{name}", **labels) for name in names))
 
     def groups(self) -> list[dict[str, Any]]:
         """The PodGroups."""
@@ -99,19 +90,12 @@ class Gangs(World):
 
 
 @pytest.fixture(scope="module")
-def cluster(assets: Path) -> Iterator[tuple[Rig, Client]]:
-    """A control plane whose Jobs make PodGroups, and an operator that leads."""
-    with contextlib.ExitStack() as stack:
-        rig = Rig(assets, more_gates=["WorkloadWithJob"])
-        if not rig.groups:
-            pytest.skip("Kubernetes 1.36 has no PodGroups of v1beta1")
-        stack.enter_context(rig)
-        stack.enter_context(Controllers(rig))
-        kubeconfig = install(rig)
-        ranks = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1"}
-        create(rig, PROFILE, {**ranks, "metadata": {"name": "high"}, "value": 1000})
-        stack.enter_context(Operator(rig, kubeconfig, "moorage-groups")).wait_logged("leading")
-        yield rig, stack.enter_context(contextlib.closing(Client(rig)))
+def cluster(group_rig: Rig) -> Iterator[tuple[Rig, Client]]:
+    """An operator leads."""
+    operator = Operator(group_rig, install(group_rig), "moorage-groups")
+    with contextlib.closing(Client(group_rig)) as client, operator:
+        operator.wait_logged("leading")
+        yield group_rig, client
 
 
 @pytest.fixture

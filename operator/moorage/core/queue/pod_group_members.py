@@ -101,6 +101,10 @@ class PodGroupTracker:
         """
         self.dirty: dict[PodGroupState, None] = {}
         """Groups that ``recheck`` has to look at."""
+        self.met: dict[PodGroupState, None] = {}
+        """PodGroups of Kubernetes that have as many members on nodes as they need, and whose
+        condition does not say so; whoever reports it takes them out.
+        """
         self._unlisted = set(GROUP_KINDS)
         self._unserved = set[str]()
         self._groups: dict[GroupKey, dict[str, PodGroupState]] = {}
@@ -205,6 +209,8 @@ class PodGroupTracker:
 
     def _recheck(self, group: PodGroupState, now: float) -> bool:
         least = self.min_count(group)
+        if self._is_met_unsaid(group):
+            self.met[group] = None
         enough = least is not None and (group.begun or group.present >= least)
         complete = enough and not group.held_back
         if not complete:
@@ -216,6 +222,10 @@ class PodGroupTracker:
         if turned:
             group.complete, group.complete_since = complete, now
         return turned or eased
+
+    def _is_met_unsaid(self, group: PodGroupState) -> bool:
+        spec = self.spec(group) if group.key.api == API else None
+        return spec is not None and not spec.initially_scheduled and group.bound >= spec.min_count
 
     def gating_plugin(self, entry: QueuedPodInfo) -> str:
         """``POD_GROUP_GATE`` when the pod's group is not complete, else ""."""
@@ -329,6 +339,7 @@ class PodGroupTracker:
 
     def _forget(self, group: PodGroupState) -> None:
         self.changed.pop(group, None)
+        self.met.pop(group, None)
         parts = self._groups.get(group.key, {})
         if parts.get(group.scheduler_name) is group:
             del parts[group.scheduler_name]

@@ -161,8 +161,11 @@ class GangScheduler:
             self._emit_on_declaration(group, "GangIncomplete", note, pod_object(pod))
 
     def report_due(self, now: float) -> None:
-        """Say what is due: why members are gated, and which groups have not fitted in time."""
+        """Say what is due: why members are gated, which groups have their minimum on nodes, and
+        which have not fitted in time.
+        """
         self._holds.end_if_due(now)
+        self._report_met()
         self._report_gated(now)
         self._report_overdue(now)
 
@@ -231,6 +234,14 @@ class GangScheduler:
                 message = self._groups.member_message(entry)
                 self._pod_conditions.write(PodConditionUpdate(entry.pod, GATED, message))
                 self._held_pods.look_at(entry)
+
+    def _report_met(self) -> None:
+        """Of groups that a former leader bound, too, which did not come to say it."""
+        for group in [one for one in self._groups.met if self._queue.serves(one.scheduler_name)]:
+            del self._groups.met[group]
+            spec = self._groups.spec(group)
+            if spec is not None and group.bound >= spec.min_count:
+                self._group_conditions.report(spec, SUCCESS)
 
     def _report_overdue(self, now: float) -> None:
         for group, diagnoses in list(self._unplaced.items()):
