@@ -79,6 +79,15 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/queue/test_pod_group_members.py::test_an_api_that_is_not_served",),
     ),
     Mutant(
+        name="groups: a minimum that was met is said again and again",
+        file="core/queue/pod_group_members.py",
+        old="not spec.initially_scheduled and group.bound >= spec.min_count",
+        new="group.bound >= spec.min_count",
+        tests=(
+            f"{_TESTS}/queue/test_pod_group_members.py::test_a_minimum_that_is_met_is_to_be_said",
+        ),
+    ),
+    Mutant(
         name="signatures: groups of one template share nothing",
         file="core/pods/signatures.py",
         old="if spec.scheduling_group is not None:",

@@ -74,10 +74,10 @@ def kwok(rig: Rig) -> Iterator[Kwok]:
         yield kwok
 
 
-@pytest.fixture(scope="session")
-def group_rig(assets: Path) -> Iterator[Rig]:
-    """A control plane whose Jobs make PodGroups, with kube-controller-manager; shared by the tests
-    of gangs. Skips where Kubernetes has none.
+@contextlib.contextmanager
+def with_gangs(assets: Path) -> Iterator[Rig]:
+    """A control plane whose Jobs make PodGroups, with kube-controller-manager and what the operator
+    needs. Skips the test where Kubernetes has no such groups.
     """
     with contextlib.ExitStack() as stack:
         rig = Rig(assets, more_gates=["WorkloadWithJob"])
@@ -88,4 +88,11 @@ def group_rig(assets: Path) -> Iterator[Rig]:
         install(rig)
         ranks = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1"}
         create(rig, GROUPS_PROFILE, {**ranks, "metadata": {"name": "high"}, "value": 1000})
+        yield rig
+
+
+@pytest.fixture(scope="session")
+def group_rig(assets: Path) -> Iterator[Rig]:
+    """One that the tests of gangs share: use namespaces of your own."""
+    with with_gangs(assets) as rig:
         yield rig

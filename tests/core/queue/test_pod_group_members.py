@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
-from moorage.core.groups.group_spec import AnyPodGroup
+from moorage.core.groups.group_spec import INITIALLY_SCHEDULED, AnyPodGroup
 from moorage.core.objects.meta import ObjectMeta, key
 from moorage.core.objects.pod_groups import (
     API,
@@ -24,8 +24,10 @@ from moorage.core.objects.pod_groups import (
     GangSchedulingPolicy,
     GroupKey,
     PodGroup,
+    PodGroupCondition,
     PodGroupSchedulingPolicy,
     PodGroupSpec,
+    PodGroupStatus,
     group_of,
 )
 from moorage.core.objects.pods import Pod, PodAnnotations, PodSchedulingGroup, on_node
@@ -166,6 +168,22 @@ def test_a_minimum_of_kubernetes_that_is_lowered() -> None:
     assert rig.together() == []
     rig.declare(gang(2))
     assert rig.together() == ["a", "b"]
+
+
+def test_a_minimum_that_is_met_is_to_be_said() -> None:
+    """Of Kubernetes' groups, once enough members are on nodes, until the condition says so."""
+    rig = Groups()
+    rig.declare(gang(2, "k"))
+    told = []
+    for name in "ab":
+        rig.queue.groups.placed(on_node(kubernetes(name, "k"), "n"), 1)
+        rig.queue.flush(rig.now)
+        told.append([group.name for group in rig.queue.groups.met])
+    assert told == [[], ["default/k"]]
+    rig.queue.groups.met.clear()
+    condition = PodGroupCondition(type=INITIALLY_SCHEDULED, status="True")
+    rig.declare(msgspec.structs.replace(gang(2, "k"), status=PodGroupStatus((condition,))))
+    assert not rig.queue.groups.met
 
 
 def test_groups_of_two_apis_that_have_one_name() -> None:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from moorage.core.objects.pod_groups import PodGroup
-from moorage.core.objects.pods import Pod, PodSchedulingGroup, SchedulingGate
+from moorage.core.objects.pods import Pod, PodSchedulingGroup, SchedulingGate, on_node
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body
@@ -227,5 +227,22 @@ def test_a_member_that_replaces_another_needs_nobody() -> None:
         come(world, member("c"))
         await world.clock.advance(LONG)
         assert placed(world, "c") == "c"
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "least", "said"),
+    [("test", 2, "True"), ("test", 3, ""), ("somebody-else", 2, "")],
+    ids=["enough", "one too few", "not ours"],
+)
+def test_a_group_that_a_former_leader_bound(scheduler: str, least: int, said: str) -> None:
+    """Its condition follows, once as many members as are needed are seen on nodes."""
+
+    async def story(world: Running) -> None:
+        pods = [member(name, scheduler_name=scheduler) for name in "ab"]
+        come(world, group(least), *(on_node(pod, "n1") for pod in pods))
+        await world.clock.advance(LONG)
+        assert condition(world) == (said, "")
 
     run(story)
