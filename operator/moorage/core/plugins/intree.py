@@ -33,6 +33,8 @@ from moorage.core.plugins import (
 from moorage.core.plugins.cel import plugin as cel
 from moorage.core.plugins.cel.arguments import CELArgs
 from moorage.core.plugins.default_preemption import plugin as default_preemption
+from moorage.core.plugins.device_scoring import plugin as device_scoring
+from moorage.core.plugins.device_scoring.arguments import DeviceScoringArgs
 from moorage.core.plugins.dynamic_resources import plugin as dynamic_resources
 from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
 from moorage.core.plugins.inter_pod_affinity import plugin as inter_pod_affinity
@@ -137,11 +139,10 @@ INTREE: tuple[PluginSpec, ...] = (
     ),
     PluginSpec(pod_group_pods_count.NAME, pod_group_pods_count.PodGroupPodsCount),
     PluginSpec(cel.CEL.name, cel.CEL, CELArgs),
+    PluginSpec(device_scoring.NAME, device_scoring.DeviceScoring, DeviceScoringArgs),
 )
-OURS = frozenset({cel.CEL.name})
-"""Plugins that kube-scheduler does not have. They do nothing without arguments, so no preset has
-them.
-"""
+OURS = frozenset({cel.CEL.name, device_scoring.NAME})
+"""Plugins that kube-scheduler does not have. No preset has them."""
 _IN_NO_PRESET = OURS | {gang_scheduling.NAME}
 
 _ALL = tuple((spec.name, spec.weight) for spec in INTREE if spec.name not in _IN_NO_PRESET)

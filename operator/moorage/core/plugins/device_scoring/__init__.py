@@ -1,0 +1,1 @@
+"""DeviceScoring: which nodes, and which of their devices, are to be taken."""

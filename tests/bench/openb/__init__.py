@@ -1,0 +1,1 @@
+"""The trace of ``make bench-openb``, and how it is placed."""

@@ -1,0 +1,167 @@
+"""One order of pods, placed."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.store import Store
+from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.cycle.cycle import assume_and_reserve, decide
+from moorage.core.framework.registry import build_registry
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
+from moorage.core.objects.meta import ObjectMeta, OwnerReference
+from moorage.core.objects.nodes import Node, NodeMeta, NodeStatus
+from moorage.core.objects.pods import (
+    Pod,
+    PodMeta,
+    PodResourceClaim,
+    PodResourceClaimStatus,
+    PodStatus,
+)
+from moorage.core.objects.resource_claims import (
+    CapacityRequirements,
+    ClaimMeta,
+    Device,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceClaim,
+    DeviceClass,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
+from moorage.core.plugins.device_scoring.arguments import (
+    DeviceScoringArgs,
+    ExpectedCapacity,
+    ExpectedRequest,
+)
+from moorage.core.plugins.intree import INDEXES, INTREE, PRESETS
+from tests.bench.openb import trace
+from tests.bench.openb.trace import WHOLE, TraceNode, TracePod
+from tests.builders import make_pod
+
+_DEMAND: Final = 130
+"""Percent of all GPUs asked for, at which allocation is looked at."""
+_PLUGINS: Final = (
+    "PrioritySort",
+    "NodeResourcesFit",
+    "DynamicResources",
+    "DeviceScoring",
+    "DefaultBinder",
+)
+
+
+def allocated(order: Sequence[int], told: bool) -> float:
+    """Percent of GPUs given away, the mean over all arrivals at which demand rounds to 130 %."""
+    pods, nodes = trace.pods(), trace.nodes()
+    context, revision = CycleContext(_cluster(nodes)), _revision(told)
+    most = sum(node.gpus for node in nodes) * WHOLE
+    asked = given = 0
+    shares = []
+    for arrival, place in enumerate(order):
+        pod = pods[place]
+        size = pod.gpus * pod.milli
+        asked += size
+        given += size * _is_placed(_pod(arrival, pod, context), revision, context)
+        if round(100 * asked / most) == _DEMAND:
+            shares.append(100 * given / most)
+    return statistics.fmean(shares)
+
+
+def _is_placed(pod: Pod, revision: Revision, context: CycleContext) -> bool:
+    """Decide and commit; a pod that fits nowhere leaves nothing."""
+    outcome = decide(pod, revision, context)
+    if isinstance(outcome, ScheduleResult):
+        outcome = assume_and_reserve(outcome, context)
+    placed = isinstance(outcome, ScheduleResult)
+    if not placed:
+        context.cache.store.remove(ResourceClaim, f"default/{pod.metadata.name}")
+    return placed
+
+
+def _revision(told: bool) -> Revision:
+    plugins = {"multiPoint": EnabledPlugins(tuple(map(PluginRef, _PLUGINS)), ("*",))}
+    args = {"DeviceScoring": DeviceScoringArgs(demand=_expected() if told else ())}
+    weights = {"NodeResourcesFit": 0, "DynamicResources": 0}
+    profile = RequestedProfile("bench", "Default", plugins, weights=weights, args=args)
+    return resolve(profile, build_registry(INTREE), PRESETS)
+
+
+def _expected() -> tuple[ExpectedRequest, ...]:
+    """The most frequent requests of the list."""
+    return tuple(
+        ExpectedRequest(
+            "gpu",
+            pod.gpus,
+            (ExpectedCapacity("milli", str(pod.milli)),),
+            f"{pod.cpu}m",
+            f"{pod.memory}Mi",
+            weight,
+        )
+        for pod, weight in trace.weights().most_common(128)
+    )
+
+
+def _cluster(nodes: Sequence[TraceNode]) -> Cache:
+    """The nodes, all empty, and a slice for each."""
+    cache = Cache(Store(INDEXES))
+    cache.store.put(DeviceClass(ObjectMeta("gpu")))
+    for node in nodes:
+        cache.store.put(_slice(node))
+        allocatable: dict[str, str | int] = {
+            "cpu": f"{node.cpu}m",
+            "memory": f"{node.memory}Mi",
+            "pods": "1001",
+        }
+        cache.put_node(Node(NodeMeta(name=node.name), status=NodeStatus(allocatable=allocatable)))
+    return cache
+
+
+def _slice(node: TraceNode) -> ResourceSlice:
+    devices = tuple(
+        Device(
+            name=f"gpu-{i}",
+            attributes={"model": DeviceAttribute(string=node.model)},
+            capacity={"milli": DeviceCapacity(str(WHOLE))},
+            allow_multiple_allocations=True,
+        )
+        for i in range(node.gpus)
+    )
+    pool = ResourcePool(node.name, 1, 1)
+    spec = ResourceSliceSpec(node.name, driver="gpu.example.com", pool=pool, devices=devices)
+    return ResourceSlice(ObjectMeta(node.name), spec)
+
+
+def _pod(arrival: int, asked: TracePod, context: CycleContext) -> Pod:
+    """The pod, with its claim in the store if it wants GPUs."""
+    name = f"pod-{arrival}"
+    spec: Mapping[str, Any] = {}
+    statuses = None
+    if asked.gpus:
+        capacity = CapacityRequirements({"milli": str(asked.milli)})
+        request = ExactDeviceRequest("", "gpu", None, "ExactCount", asked.gpus, None, capacity)
+        wanted = DeviceClaim((DeviceRequest("gpu", request),))
+        owner = OwnerReference("v1", "Pod", name, f"uid-{name}", controller=True)
+        meta = ClaimMeta(name, "default", f"uid-claim-{name}", owner_references=(owner,))
+        context.cache.store.put(ResourceClaim(meta, ResourceClaimSpec(wanted)))
+        template = f"{asked.gpus}-of-{asked.milli}"
+        spec = {
+            "resource_claims": (PodResourceClaim("gpu", resource_claim_template_name=template),)
+        }
+        statuses = (PodResourceClaimStatus("gpu", name),)
+    built = make_pod(name, cpu=f"{asked.cpu}m", memory=f"{asked.memory}Mi", **spec)
+    meta_of_pod: PodMeta = built.metadata
+    return Pod(meta_of_pod, built.spec, PodStatus(resource_claim_statuses=statuses))
