@@ -83,6 +83,13 @@ bench: setup ## time decisions without I/O, for each workload and number of assi
 bench-devices: setup assets ## pods with devices beside kube-scheduler and a floor of the same writes
 	@$(PYTHON) -m tests.bench.devices
 
+ORDERS ?= 10
+DEMAND ?= learnt
+
+.PHONY: bench-openb
+bench-openb: setup ## place a public trace of 6,200 shared GPUs: make bench-openb [ORDERS=N] [DEMAND=told]
+	@$(PYTHON) -m tests.bench.openb --orders $(ORDERS) --demand $(DEMAND)
+
 .PHONY: demo
 demo: setup ## show the operator at work on the embedded cluster; Ctrl-C ends all: make demo [DEMO="--nodes 20 --tour"]
 	@$(VENV)/bin/moorage demo $(DEMO)

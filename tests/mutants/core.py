@@ -1461,4 +1461,37 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
             ),
         ),
     ),
+    Mutant(
+        name="device scoring: a large island is as good as a small one",
+        file="core/plugins/device_scoring/device_order.py",
+        old="for part in (at.whole, at.wanted, place)",
+        new="for part in (at.whole, place)",
+        tests=(f"{_TESTS}/plugins/device_scoring/test_plugin.py::test_devices_that_are_taken",),
+    ),
+    Mutant(
+        name="device scoring: one device breaks into a whole island",
+        file="core/plugins/device_scoring/device_order.py",
+        old="island.whole for island in outermost_first",
+        new="0 for island in outermost_first",
+        tests=(f"{_TESTS}/plugins/device_scoring/test_plugin.py::test_devices_that_are_taken",),
+    ),
+    Mutant(
+        name="device scoring: too few devices are of use",
+        file="core/plugins/device_scoring/waste.py",
+        old="np.where(enough, remaining @ serves, 0)",
+        new="remaining @ serves",
+        tests=(f"{_TESTS}/plugins/device_scoring/test_waste.py::test_expected_waste",),
+    ),
+    Mutant(
+        name="device scoring: what is gone is still expected",
+        file="core/plugins/device_scoring/demand.py",
+        old="then = count + now[kind] - before[kind]",
+        new="then = count + now[kind]",
+        tests=(
+            (
+                f"{_TESTS}/plugins/device_scoring/test_plugin.py"
+                "::test_demand_is_what_pods_on_nodes_ask_for"
+            ),
+        ),
+    ),
 )

@@ -4,8 +4,8 @@
 The openb trace (README.md) goes through ``core.cycle``, without an API server: devices that can be
 shared, with a capacity in thousandths, a claim for each pod, ties by our rule. DeviceScoring alone
 scores, as each published policy did. One pod after another; one that fits nowhere is dropped and
-not tried again. ``learnt``: DeviceScoring knows of the pods that are placed; ``told``: it is told the
-frequencies of the list beforehand, as the published FGD is.
+not tried again. ``learnt``: DeviceScoring knows of the pods that are placed; ``told``: it is told
+the frequencies of the list beforehand, as the published FGD is.
 """
 
 from __future__ import annotations

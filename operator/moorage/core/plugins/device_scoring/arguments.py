@@ -63,8 +63,8 @@ class DeviceScoringArgs:
     demand: Annotated[tuple[ExpectedRequest, ...], Len(0, MAX_KINDS)] = ()
 
     def __hash__(self) -> int:
-        """Asked at each decision, so it goes by little of the demand."""
-        return hash((self.islands, len(self.demand), self.demand[:1]))
+        """Asked at each decision, so it does not go through the demand."""
+        return len(self.islands) + (MAX_ISLAND_ATTRIBUTES + 1) * len(self.demand)
 
     def validate(self) -> list[Violation]:
         """Full names of attributes, each once; quantities that can be read."""

@@ -2,6 +2,7 @@
 
 It is learnt from the pods that are on nodes now, each counted once for each of its requests. So it
 follows from the state of the cluster alone, after a restart too; what ends is forgotten at once.
+Counts are rounded down to powers of two, so that it seldom changes: all nodes are scored anew then.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ def told_demand(args: DeviceScoringArgs) -> Demand:
 
 
 class LearntDemand:
-    """Counts the requests of pods on nodes, row by row; ``version`` moves with each change. One per
-    store.
+    """Counts the requests of pods on nodes, row by row; ``version`` moves when the rounded counts
+    do. One per store.
     """
 
     def __init__(self, _store: Store) -> None:
@@ -115,7 +116,7 @@ class LearntDemand:
         self._reader: ChangeReader | None = None
         self._of_row: dict[int, Counter[RequestKind]] = {}
         self._counts = Counter[RequestKind]()
-        self._demand: tuple[int, Demand] = -1, demand_of_counts(self._counts)
+        self._demand: tuple[int, Demand] = 0, demand_of_counts(self._counts)
 
     def catch_up(self, snapshot: Snapshot) -> None:
         """Count again on the rows that changed."""
@@ -123,37 +124,40 @@ class LearntDemand:
         if self._reader is None:
             self._reader = nodes.reader(_FOLLOWED)
         changed = self._reader.catch_up(nodes.rows)
-        if changed is None:
-            self._of_row.clear()
-            self._counts.clear()
-            self.version += 1
-        for row in range(nodes.rows) if changed is None else changed.tolist():
+        gone = [row for row in self._of_row if row >= nodes.rows] if changed is None else []
+        rows = range(nodes.rows) if changed is None else changed.tolist()
+        for row in (*rows, *gone):
             self._recount(row, snapshot)
 
     def demand(self) -> Demand:
         """What was counted."""
         version, demand = self._demand
         if version != self.version:
-            demand = demand_of_counts(self._counts)
+            rounded = {kind: _rounded(count) for kind, count in self._counts.items()}
+            demand = demand_of_counts(Counter(rounded))
             self._demand = self.version, demand
         return demand
 
     def _recount(self, row: int, snapshot: Snapshot) -> None:
         now = Counter[RequestKind]()
-        if snapshot.nodes.live[row]:
+        if row < snapshot.nodes.rows and snapshot.nodes.live[row]:
             for record in snapshot.pods_on(snapshot.nodes.names[row]):
                 if isinstance(record.pod, Pod):
                     now.update(kinds_of(record.pod, snapshot.store))
         before = self._of_row.pop(row, Counter[RequestKind]())
         if now:
             self._of_row[row] = now
-        if now != before:
-            self._counts.subtract(before)
-            self._counts.update(now)
-            for kind in before:
-                if not self._counts[kind]:
-                    del self._counts[kind]
-            self.version += 1
+        for kind in dict.fromkeys((*before, *now)):
+            count = self._counts.pop(kind, 0)
+            then = count + now[kind] - before[kind]
+            if then:
+                self._counts[kind] = then
+            self.version += _rounded(then) != _rounded(count)
+
+
+def _rounded(count: int) -> int:
+    """The largest power of two that is not more."""
+    return 1 << count.bit_length() >> 1
 
 
 class LearntDemandVersion:

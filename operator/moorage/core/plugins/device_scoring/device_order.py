@@ -12,8 +12,8 @@ from moorage.core.devices.capacity import consumed, total
 from moorage.core.devices.claim_requests import DeviceQuery
 from moorage.core.devices.pools import CandidateDevice, DeviceId
 from moorage.core.devices.uses import AvailableDevices
+from moorage.core.plugins.device_scoring.device_units import DeviceUnit, units_of
 from moorage.core.plugins.device_scoring.islands import Islands
-from moorage.core.plugins.device_scoring.units import Unit, units_of
 from moorage.core.plugins.device_scoring.waste import WasteTable
 
 Key = tuple[int, ...]
@@ -49,7 +49,7 @@ class DeviceOrder:
         there = [one for one in candidates if one.id in waste]
         return sorted(there, key=lambda one: near(levels, one.id, waste[one.id])) + rest
 
-    def _growth(self, unit: Unit, one: CandidateDevice, wish: DeviceQuery) -> Key:
+    def _growth(self, unit: DeviceUnit, one: CandidateDevice, wish: DeviceQuery) -> Key:
         """How much waste grows when a device is taken, and what is then left of its unit."""
         shared = one.device.allow_multiple_allocations
         share = total(consumed(one.device, wish.request.capacity), {}) if shared else None

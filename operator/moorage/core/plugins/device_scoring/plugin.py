@@ -4,7 +4,7 @@ expected.
 Devices that are near each other are given together: whole islands stay free where others do, and
 the smallest sufficient one is taken. Then counts how much expected waste grows (``waste``), a pod's
 cpu and memory included, so pods without claims are drawn away from devices that they would strand.
-What remains equal goes where the least is left.
+Beside it, leaving much behind costs a little, which fills nodes up.
 
 Scores are places: 100 for the best nodes, one less for each better score. Beside other plugins its
 weight says how many of their points a place is worth.
@@ -47,27 +47,28 @@ from moorage.core.plugins.device_scoring.demand import (
     told_demand,
 )
 from moorage.core.plugins.device_scoring.device_order import DeviceOrder
-from moorage.core.plugins.device_scoring.islands import WORST
-from moorage.core.plugins.device_scoring.outcomes import (
+from moorage.core.plugins.device_scoring.device_outcomes import (
+    DeviceOutcome,
     DeviceOutcomes,
     NodeProfiles,
-    Outcome,
     OutcomeSearch,
 )
-from moorage.core.plugins.device_scoring.units import WHOLE
+from moorage.core.plugins.device_scoring.device_units import WHOLE
+from moorage.core.plugins.device_scoring.islands import WORST
 from moorage.core.plugins.device_scoring.waste import Int64Array
 from moorage.core.plugins.dynamic_resources.device_demand import demand_of
 from moorage.core.pods.requests import BASIC, CPU, pod_requests
 
 NAME = "DeviceScoring"
-_GRAIN = 100
-"""Expected waste is told apart by so many thousandths of a device: finer than that, to fill nodes
-up is worth more.
+_FINE = 64
+"""Costs are counted in so many parts of a thousandth of a device."""
+_LEFT_COST = 30
+"""To leave all cpu of the largest node, or ``_DEVICES`` devices, costs so many thousandths of a
+device: as waste grows by little everywhere, nodes are filled up. From 20 to 40 the openb trace
+(tests/bench/openb) does equally well.
 """
-_DEVICE_SHARE = 16
-"""So many devices left count as much as all cpu of the largest node left."""
-_BITS = 20
-_MOST_LEFT, _ONE_LEFT = 2**_BITS - 1, 2 ** (_BITS - 2)
+_DEVICES = 8
+_MOST_COST = 2**39
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -133,20 +134,20 @@ class DeviceScoring:
         return PreFilterResult(SUCCESS, state, depends_on=depends)
 
     def score(self, state: DeviceScoringState, snapshot: Snapshot, rows: Rows) -> Scores:
-        """The higher the better, 0 at most: islands, then waste, then what is left. int64[rows]."""
+        """The higher the better, 0 at most: islands, then waste and what is left. int64[rows]."""
         before, after, islands = _profiles(state, snapshot, rows)
         table, demand = state.profiles.table, state.demand
         cpu, memory = (_left(name, snapshot, rows) for name in ("cpu", "memory"))
         growth = table.expected(after, demand, cpu - state.cpu, memory - state.memory)
         growth -= table.expected(before, demand, cpu, memory)
-        waste = -(-growth // (max(int(demand.weights.sum()), 1) * _GRAIN))
-        left = _ONE_LEFT * (cpu - state.cpu) // state.most_cpu
-        left += _ONE_LEFT * table.total[after] // (_DEVICE_SHARE * WHOLE)
+        cost = growth * _FINE // max(int(demand.weights.sum()), 1)
+        left = np.maximum(cpu - state.cpu, 0) * _LEFT_COST * _FINE // state.most_cpu
+        left += table.total[after] * _LEFT_COST * _FINE // (_DEVICES * WHOLE)
         # nodes without devices are for others to rank
-        left = np.where(table.total[before] == 0, 0, np.clip(left, 0, _MOST_LEFT))
-        return -((islands << 2 * _BITS) + (waste << _BITS) + left)
+        cost += np.where(table.total[before] == 0, 0, left)
+        return -(islands * _MOST_COST + np.clip(cost, 1 - _MOST_COST // 2, _MOST_COST // 2))
 
-    def normalize_score(self, _state: DeviceScoringState, raw: Scores) -> Scores:
+    def normalize_score(self, _state: object, raw: Scores) -> Scores:
         """Places: 100 for the best, one less for each better score, 0 from there on."""
         distinct = np.unique(raw)
         better = distinct.size - 1 - np.searchsorted(distinct, raw)
@@ -178,12 +179,12 @@ def _profiles(
         node = nodes.nodes[row]
         try:
             now = nothing if node is None else state.profiles.profile(node)
-            outcome: Outcome | None = Outcome(now, 0)
+            outcome: DeviceOutcome | None = DeviceOutcome(now, 0)
             if node is not None and search is not None and ways[place] >= 0:
                 outcome = search.outcome(node, ways[place], known)
         except AllocationError:
             now, outcome = nothing, None
-        found.append((now, *(outcome or Outcome(now, WORST))))
+        found.append((now, *(outcome or DeviceOutcome(now, WORST))))
     numbers = np.array(found, np.int64).reshape(-1, 3).T
     return numbers[0].astype(np.intp), numbers[1].astype(np.intp), numbers[2]
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.devices.claim_requests import DeviceQuery, queries_of
+from moorage.core.devices.claim_requests import ClaimQueries, DeviceQuery, queries_of
 from moorage.core.devices.pools import AllocationError
 from moorage.core.devices.uses import AvailableDevices, DevicesInUse
 from moorage.core.objects.resource_claims import (
@@ -27,7 +27,7 @@ from moorage.core.objects.resource_claims import (
     ResourceClaimSpec,
 )
 from moorage.core.plugins.device_scoring.demand import Demand
-from moorage.core.plugins.device_scoring.units import Unit
+from moorage.core.plugins.device_scoring.device_units import DeviceUnit
 from moorage.core.structures.growing import grown
 
 Int64Array = npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ class WasteTable:
         for kept in (self._units, self._serves, self._remaining, self._profiles):
             kept.clear()
 
-    def profile(self, units: Iterable[Unit]) -> int:
+    def profile(self, units: Iterable[DeviceUnit]) -> int:
         """The number of what these units offer."""
         numbers = tuple(sorted(map(self._number, units)))
         place = self._profiles.get(numbers)
@@ -73,12 +73,12 @@ class WasteTable:
             self.total[place], self.useful[:, place] = self._measure(numbers)
         return place
 
-    def waste_of(self, unit: Unit, weights: Int64Array) -> int:
+    def waste_of(self, unit: DeviceUnit, weights: Int64Array) -> int:
         """What is left of one unit times the weights of the requests that it could not serve."""
         number = self._number(unit)
         return self._remaining[number] * int(weights[~self._serves[number]].sum())
 
-    def left_of(self, unit: Unit) -> int:
+    def left_of(self, unit: DeviceUnit) -> int:
         """What is left of one unit."""
         return self._remaining[self._number(unit)]
 
@@ -95,7 +95,7 @@ class WasteTable:
             waste -= (room[:, alike] @ demand.weights[alike]) * self.useful[place, profiles]
         return waste
 
-    def _number(self, unit: Unit) -> int:
+    def _number(self, unit: DeviceUnit) -> int:
         number = self._units.get(unit.key)
         if number is None:
             number = self._units[unit.key] = len(self._units)
@@ -118,8 +118,12 @@ def _wish(request: bytes, classes: Mapping[str, DeviceClass]) -> DeviceQuery | N
     asked = msgspec.json.decode(request, type=ExactDeviceRequest)
     wanted = DeviceClaim((DeviceRequest("expected", asked),))
     claim = ResourceClaim(ClaimMeta("expected"), ResourceClaimSpec(wanted))
+    reading = queries_of(claim, AvailableDevices((), classes, DevicesInUse()))
     try:
-        offer = AvailableDevices((), classes, DevicesInUse())
-        return queries_of(claim, offer).requests[0][0]
+        while True:
+            next(reading)
+    except StopIteration as end:
+        queries: ClaimQueries = end.value
+        return queries.requests[0][0]
     except AllocationError:
         return None

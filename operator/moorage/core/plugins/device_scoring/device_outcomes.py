@@ -14,8 +14,9 @@ from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_columns import NodeColumns
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.store import Store
-from moorage.core.devices.allocator import AllocationTimeout, ClaimAssignment
+from moorage.core.devices.allocator import ClaimAssignment
 from moorage.core.devices.capacity import total
+from moorage.core.devices.device_searches import AllocationTimeout
 from moorage.core.devices.extended_resources import requests_for
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pools import AllocationError
@@ -23,26 +24,26 @@ from moorage.core.devices.uses import DevicesInUseWith, DeviceUse
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.resource_claims import DeviceClass
 from moorage.core.plugins.device_scoring.device_order import DeviceOrder
+from moorage.core.plugins.device_scoring.device_units import units_of
 from moorage.core.plugins.device_scoring.islands import cost_of_islands
-from moorage.core.plugins.device_scoring.units import units_of
 from moorage.core.plugins.device_scoring.waste import WasteTable
 from moorage.core.plugins.dynamic_resources.device_demand import Alternatives, DeviceDemand
 from moorage.core.structures.budget import Budget
 
-_TRIES = 20_000
-"""Devices tried on one node; where that is not enough the node is the last choice."""
+_SECONDS = 1.0
+"""Own time of a search on one node; where that is not enough the node is the last choice."""
 _MAX_KNOWN = 2**16
 _MAX_TABLES, _MAX_SEARCHES = 4, 256
 
 
-class Outcome(NamedTuple):
+class DeviceOutcome(NamedTuple):
     """What a node offers (profile) once the pod has its devices, and what it costs of islands."""
 
     profile: int
     islands: int
 
 
-KnownOutcomes = dict[tuple[int, int], Outcome | None]
+KnownOutcomes = dict[tuple[int, int], DeviceOutcome | None]
 """By way and shape; None where nothing was found."""
 
 
@@ -54,7 +55,7 @@ class NodeProfiles:
         self._ledger = ledger
         self._of_shape: dict[int, int] = {}
         self._known: OrderedDict[
-            tuple[bytes, DeviceOrder], dict[tuple[int, int], Outcome | None]
+            tuple[bytes, DeviceOrder], dict[tuple[int, int], DeviceOutcome | None]
         ] = OrderedDict()
 
     def profile(self, node: Node) -> int:
@@ -105,7 +106,7 @@ class OutcomeSearch:
         """What came of searches so far; as long as ``NodeProfiles`` forgets nothing."""
         return self._profiles.known(self._content, self._order)
 
-    def outcome(self, node: Node, way: int, known: KnownOutcomes) -> Outcome | None:
+    def outcome(self, node: Node, way: int, known: KnownOutcomes) -> DeviceOutcome | None:
         """What comes of it on a node; None where nothing was found. Raises OutOfTime."""
         of = way, self._wanted.devices.shape(node)
         if of not in known:
@@ -113,9 +114,9 @@ class OutcomeSearch:
             self._budget.check()
         return known[of]
 
-    def _search(self, node: Node, way: int) -> Outcome | None:
+    def _search(self, node: Node, way: int) -> DeviceOutcome | None:
         try:
-            found = self._wanted.find(node, way, _TRIES, self._budget, self._order)
+            found = self._wanted.find(node, way, _SECONDS, self._budget, self._order)
         except (AllocationError, AllocationTimeout, QuantityError):
             return None
         if found is None:
@@ -125,7 +126,7 @@ class OutcomeSearch:
         each = [one for uses in taken for by_request in uses for one in by_request]
         then = offer._replace(uses=DevicesInUseWith(offer.uses, each))
         ids = [[one.device for one in by_request] for uses in taken for by_request in uses]
-        return Outcome(
+        return DeviceOutcome(
             self._profiles.table.profile(units_of(then)),
             cost_of_islands(self._order.islands, ids, offer),
         )

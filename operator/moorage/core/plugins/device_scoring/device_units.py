@@ -19,7 +19,7 @@ WHOLE = 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Unit:
+class DeviceUnit:
     """Devices with how they are used, and what is left of the counters that they take from, of what
     these are (both in nano-units, empty where there are none).
 
@@ -46,7 +46,7 @@ class Unit:
         both = zip(self.devices, self.uses, strict=True)
         return [one for one, use in both if self._serves(one, use, wish)]
 
-    def without(self, taken: CandidateDevice, consumed: Mapping[str, int] | None) -> Unit:
+    def without(self, taken: CandidateDevice, consumed: Mapping[str, int] | None) -> DeviceUnit:
         """The unit once one of its devices is given, as a whole or (``consumed``) a share of it."""
         place = self.devices.index(taken)
         pays = taken.counters if self.uses[place] == UseCounts() else {}
@@ -81,7 +81,7 @@ def _shares(one: CandidateDevice, use: UseCounts) -> Iterator[tuple[int, int]]:
         yield most - use.consumed.get(name, 0), most
 
 
-def units_of(offer: AvailableDevices) -> list[Unit]:
+def units_of(offer: AvailableDevices) -> list[DeviceUnit]:
     """The units of all pools that devices can be taken from, in order."""
     return [
         unit
@@ -91,7 +91,7 @@ def units_of(offer: AvailableDevices) -> list[Unit]:
     ]
 
 
-def _units_in(pool: Pool, offer: AvailableDevices) -> Iterator[Unit]:
+def _units_in(pool: Pool, offer: AvailableDevices) -> Iterator[DeviceUnit]:
     left = offer.uses.remaining_counters(pool) or {}
     parts: dict[tuple[str, ...], list[CandidateDevice]] = {}
     for one in pool.devices:
@@ -109,7 +109,7 @@ def unit_of(
     uses: Sequence[UseCounts],
     left: Mapping[CounterId, int],
     has: Mapping[CounterId, int],
-) -> Unit:
+) -> DeviceUnit:
     """A unit with its key."""
     key = (
         tuple(
@@ -123,4 +123,4 @@ def unit_of(
         ),
         tuple((counted, left[counted], has[counted]) for counted in sorted(has)),
     )
-    return Unit(tuple(devices), tuple(uses), left, has, key)
+    return DeviceUnit(tuple(devices), tuple(uses), left, has, key)
