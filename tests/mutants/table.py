@@ -732,7 +732,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="kept choices: two pods choose the same devices",
-        file="core/plugins/dynamic_resources/device_demand.py",
+        file="core/devices/device_demand.py",
         old="replace(wanted.without_kept(others), claims",
         new="replace(wanted, claims",
         tests=("tests/core/columns/test_kept_choices.py",),

@@ -20,6 +20,7 @@ from kubefacts.quantities import NANO, QuantityError, nanos
 from moorage.core.columns.change_log import Aspect, ChangeReader
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister, Store
+from moorage.core.devices.device_demand import delegable
 from moorage.core.devices.extended_resources import classes_by_resource, requests_for
 from moorage.core.devices.pod_claims import ClaimError, claims_of
 from moorage.core.objects.pods import Pod
@@ -31,7 +32,6 @@ from moorage.core.objects.resource_claims import (
     ResourceClaim,
 )
 from moorage.core.plugins.device_scoring.arguments import MAX_KINDS, DeviceScoringArgs
-from moorage.core.plugins.dynamic_resources.device_demand import delegable
 from moorage.core.pods.requests import pod_requests
 from moorage.core.structures.remembering import WORD_BYTES, memoized
 

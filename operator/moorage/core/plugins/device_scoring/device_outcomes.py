@@ -16,6 +16,7 @@ from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.store import Store
 from moorage.core.devices.allocator import ClaimAssignment
 from moorage.core.devices.capacity import total
+from moorage.core.devices.device_demand import Alternatives, DeviceDemand
 from moorage.core.devices.device_searches import AllocationTimeout
 from moorage.core.devices.extended_resources import requests_for
 from moorage.core.devices.ledger import DeviceLedger
@@ -27,7 +28,6 @@ from moorage.core.plugins.device_scoring.device_order import DeviceOrder
 from moorage.core.plugins.device_scoring.device_units import units_of
 from moorage.core.plugins.device_scoring.islands import cost_of_islands
 from moorage.core.plugins.device_scoring.waste import WasteTable
-from moorage.core.plugins.dynamic_resources.device_demand import Alternatives, DeviceDemand
 from moorage.core.structures.budget import Budget
 
 _SECONDS = 1.0

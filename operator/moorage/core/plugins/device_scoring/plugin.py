@@ -26,6 +26,7 @@ from kubefacts.quantities import QuantityError
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.devices.device_demand import demand_of
 from moorage.core.devices.pod_claims import ClaimError
 from moorage.core.devices.pools import AllocationError
 from moorage.core.framework.cluster_events import ClusterEventWithHint
@@ -56,7 +57,6 @@ from moorage.core.plugins.device_scoring.device_outcomes import (
 from moorage.core.plugins.device_scoring.device_units import WHOLE
 from moorage.core.plugins.device_scoring.islands import WORST
 from moorage.core.plugins.device_scoring.waste import Int64Array
-from moorage.core.plugins.dynamic_resources.device_demand import demand_of
 from moorage.core.pods.requests import BASIC, CPU, pod_requests
 
 NAME = "DeviceScoring"

@@ -6,6 +6,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from moorage.core.columns.store import Lister
+from moorage.core.devices.device_demand import (
+    DeviceDemand,
+    DevicesFound,
+    allocated,
+)
 from moorage.core.devices.pod_claims import (
     consumer_of_pod,
     consumers_of,
@@ -16,11 +21,6 @@ from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import ContainerExtendedResourceRequest
 from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
-from moorage.core.plugins.dynamic_resources.device_demand import (
-    DeviceDemand,
-    DevicesFound,
-    allocated,
-)
 
 
 class ReservedClaim(NamedTuple):

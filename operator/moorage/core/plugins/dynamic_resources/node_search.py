@@ -9,14 +9,14 @@ import numpy as np
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.devices.device_searches import AllocationTimeout
-from moorage.core.devices.pools import AllocationError, AlternativesFailed, PoolState
-from moorage.core.objects.nodes import Node
-from moorage.core.plugins.dynamic_resources.device_demand import (
+from moorage.core.devices.device_demand import (
     Alternatives,
     DeviceDemand,
     DevicesFound,
 )
+from moorage.core.devices.device_searches import AllocationTimeout
+from moorage.core.devices.pools import AllocationError, AlternativesFailed, PoolState
+from moorage.core.objects.nodes import Node
 from moorage.core.plugins.dynamic_resources.verdicts import (
     CANNOT_ALLOCATE,
     CODE_OF,

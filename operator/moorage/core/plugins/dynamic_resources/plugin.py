@@ -28,6 +28,13 @@ from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
+from moorage.core.devices.device_demand import (
+    DeviceDemand,
+    delegable,
+    demand_content,
+    demand_of,
+    kept_devices,
+)
 from moorage.core.devices.device_searches import AllocationTimeout
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated
@@ -74,13 +81,6 @@ from moorage.core.objects.resource_claims import (
 )
 from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
 from moorage.core.plugins.dynamic_resources.claim_reservation import reserve_devices
-from moorage.core.plugins.dynamic_resources.device_demand import (
-    DeviceDemand,
-    delegable,
-    demand_content,
-    demand_of,
-    kept_devices,
-)
 from moorage.core.plugins.dynamic_resources.node_search import (
     JudgeFn,
     NodeSearch,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from moorage.core.columns.store import Lister
+from moorage.core.devices.device_demand import delegable
 from moorage.core.devices.pod_claims import ClaimError, claim_names, claims_of
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import ResourceClaim
-from moorage.core.plugins.dynamic_resources.device_demand import delegable
 
 
 def claim_problem(pod: Pod, store: Lister) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TypeAlias
 
+from moorage.core.devices.device_demand import DeviceDemand
 from moorage.core.devices.device_supply import KeptDevices
 from moorage.core.framework.status import Code, Reason
-from moorage.core.plugins.dynamic_resources.device_demand import DeviceDemand
 
 NOT_READY = Reason("ClaimsNotReady", "{}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """A claim or a class that is missing, not to be used, or just being allocated; the text says
