@@ -45,7 +45,10 @@ from moorage.engine.reports.queue_reports import QueueReports
 from moorage.engine.scheduling.attempt import SchedulingAttempt
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
+from moorage.engine.scheduling.extender_runner import ExtenderRunner
+from moorage.engine.scheduling.gang_attempts import GangAttempts
 from moorage.engine.scheduling.gang_scheduler import GangScheduler, GroupReports
+from moorage.engine.scheduling.group_extenders import GroupExtenders
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -252,7 +255,7 @@ class Bench:
         held = HeldPods(self.live, self.queue, reports, ports)
         told = GroupConditionWriter(self.kube, self.clock, self.cache.store)
         heard = GroupReports(self.pod_conditions, told, held)
-        gangs = GangScheduler(self.context, self.queue, heard, ports)
+        gang_scheduler = GangScheduler(self.context, self.queue, heard, ports)
         promises = NominationController(
             self.cache,
             self.queue,
@@ -265,15 +268,18 @@ class Bench:
             self.cache,
             self.queue,
             self.pod_conditions,
-            gangs,
+            gang_scheduler,
             promises,
             self.binder,
             self.preemptor,
             self.actions,
             self.admission,
         )
-        attempts = SchedulingAttempts(self.context, self.queue, self.live, outcomes, ports)
-        extenders = ExtenderCycles(self.context, self.queue, attempts, ports)
+        runner = ExtenderRunner(self.context, ports)
+        group_extenders = GroupExtenders(self.context, runner, self.work, ports.clock)
+        gangs = GangAttempts(self.queue, self.live, outcomes, group_extenders, ports.clock)
+        attempts = SchedulingAttempts(self.context, self.queue, self.live, gangs, ports)
+        extenders = ExtenderCycles(self.context, self.queue, attempts, runner, ports.clock)
         self.loop = SchedulingLoop(
             self.queue,
             self.live,

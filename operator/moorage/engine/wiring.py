@@ -60,7 +60,10 @@ from moorage.engine.reports.queue_reports import QueueReports
 from moorage.engine.reports.set_aside import SetAsideReporter
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
+from moorage.engine.scheduling.extender_runner import ExtenderRunner
+from moorage.engine.scheduling.gang_attempts import GangAttempts
 from moorage.engine.scheduling.gang_scheduler import GangScheduler, GroupReports
+from moorage.engine.scheduling.group_extenders import GroupExtenders
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -176,8 +179,13 @@ class EngineParts:
             actions=PostFilterActions(actors),
             admission=self.admission,
         )
-        attempts = SchedulingAttempts(self.context, self.queue, self.live, outcomes, ports)
-        self.extender_cycles = ExtenderCycles(self.context, self.queue, attempts, ports)
+        runner = ExtenderRunner(self.context, ports)
+        group_extenders = GroupExtenders(self.context, runner, self.work, ports.clock)
+        gangs = GangAttempts(self.queue, self.live, outcomes, group_extenders, ports.clock)
+        attempts = SchedulingAttempts(self.context, self.queue, self.live, gangs, ports)
+        self.extender_cycles = ExtenderCycles(
+            self.context, self.queue, attempts, runner, ports.clock
+        )
         self.loop = SchedulingLoop(
             queue=self.queue,
             live=self.live,

@@ -50,12 +50,15 @@ class Decided(Entry, frozen=True):
 
 
 class ExtenderCycleBegan(Entry, frozen=True):
-    """A pod that extenders are asked about; ``cycle`` numbers it."""
+    """A pod that extenders are asked about; ``cycle`` numbers it. ``placement``: the nodes that a
+    member of a group is tried on, None for a pod alone.
+    """
 
     cycle: int
     pod: Pod
     revision: Revision
     sampled_from: int
+    placement: Placement | None = None
 
 
 class ExtenderAnswered(Entry, frozen=True):

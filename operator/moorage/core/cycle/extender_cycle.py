@@ -24,13 +24,14 @@ import numpy.typing as npt
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters, run_scores
 from moorage.core.cycle.post_filter import (
+    NO_POST_FILTER,
     PostFilterOutcome,
     PostFilterResults,
     fit_error,
     make_attempt,
 )
 from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
-from moorage.core.framework.evaluation.rejections import node_codes
+from moorage.core.framework.evaluation.rejections import RowMask, node_codes
 from moorage.core.framework.extenders import (
     EXTENDER,
     MAX_PRIORITY,
@@ -45,6 +46,7 @@ from moorage.core.framework.extenders import (
     MetaVictims,
 )
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, ExtensionPoint, is_a
+from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.post_filter_contract import (
     FailedAttempt,
     PostFilterResult,
@@ -63,7 +65,7 @@ _MAX_STARTS = 3
 """How often the nodes that extenders let through may be lost to others before the pod waits for a
 while.
 """
-_TAKEN_MEANWHILE = "the nodes that extenders let through were taken by others while they were asked"
+TAKEN_MEANWHILE = "the nodes that extenders let through were taken by others while they were asked"
 _FITS_NOW = "a node has room now that had none when extenders were asked about victims"
 
 FAILED_BY_EXTENDER = Reason("ExtenderFailed", "{}", Code.UNSCHEDULABLE)
@@ -84,17 +86,19 @@ def extenders_interested(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
 
 
 def extender_cycle(
-    pod: Pod, revision: Revision, context: CycleContext
+    pod: Pod, revision: Revision, context: CycleContext, placement: Placement | None = None
 ) -> Generator[ExtenderQuestion, ExtenderAnswer, Decision]:
     """As ``cycle.decide``: yields questions, is sent the answers, returns what is decided; to be
-    committed at once.
+    committed at once. A member of a group is tried on the nodes of a ``placement``, and no room is
+    made for it alone, as by ``group_cycle.decide_member``.
     """
-    cycle = _ExtenderCycle(pod, revision, context, extenders_interested(pod, revision))
+    interested = extenders_interested(pod, revision)
+    cycle = _ExtenderCycle(pod, revision, context, interested, placement)
     for _ in range(_MAX_STARTS):
         outcome = yield from cycle.decide()
         if outcome is not None:
             return outcome
-    return Diagnosis.error(pod, revision, _TAKEN_MEANWHILE)
+    return Diagnosis.error(pod, revision, TAKEN_MEANWHILE)
 
 
 @dataclasses.dataclass(slots=True)
@@ -105,6 +109,7 @@ class _ExtenderCycle:
     revision: Revision
     context: CycleContext
     extenders: tuple[Extender, ...]
+    placement: Placement | None
     rejected: dict[str, tuple[Reason, str]] = dataclasses.field(default_factory=dict)
 
     def decide(self) -> Steps[Decision | None]:
@@ -144,14 +149,21 @@ class _ExtenderCycle:
         if isinstance(evaluation, Diagnosis) or not evaluation.fits:
             return np.empty(0, np.intp)
         rows = np.array([row_of[name] for name in names if name in row_of], np.intp)
-        passing: npt.NDArray[np.intp] = rows[evaluation.rejected_by[rows] == PASSES]
-        return passing
+        among = self._among()
+        passing = evaluation.rejected_by[rows] == PASSES
+        return rows[passing if among is None else passing & among[rows]]
+
+    def _among(self) -> RowMask | None:
+        """The nodes that it is tried on; None for all."""
+        return self.placement and self.placement.rows(self.context.snapshot.nodes)
 
     def _names(self, rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
         names = self.context.snapshot.nodes.names
         return tuple(names[row] for row in rows.tolist())
 
     def _sampled(self, evaluation: Evaluation) -> npt.NDArray[np.intp]:
+        if (among := self._among()) is not None:
+            return (among & (evaluation.rejected_by == PASSES)).nonzero()[0]
         sample = self.context.sampler.choose(evaluation, self.revision, self.context.snapshot)
         return evaluation.feasible() if sample is None else sample
 
@@ -245,7 +257,7 @@ class _ExtenderCycle:
         evaluation = self._run_filters()
         if isinstance(evaluation, Diagnosis):
             return evaluation
-        said = fit_error(evaluation, self.context.snapshot)
+        said = fit_error(evaluation, self.context.snapshot, self._among())
         if self.rejected:
             counts = Counter(dict(said.reason_counts))
             # What plugins refuse by now has a reason of theirs.
@@ -255,6 +267,9 @@ class _ExtenderCycle:
                 unschedulable_plugins=said.unschedulable_plugins | {EXTENDER},
                 reason_counts=list(counts.items()),
             )
+        if self.placement is not None:
+            whole = said.diagnosis(self.pod, self.revision, NO_POST_FILTER)
+            return dataclasses.replace(whole, nominated_node=None)
         room = yield from self._run_post_filters()
         return said.diagnosis(self.pod, self.revision, room)
 

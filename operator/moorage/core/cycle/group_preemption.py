@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.extender_cycle import extenders_interested
 from moorage.core.cycle.group_cycle import (
     AT_ANY_MOMENT,
     GroupAttempt,
@@ -46,6 +47,9 @@ NO_VICTIMS = Status(
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
     ("No preemption victims found for incoming preemptor",),
 )
+NOT_ASKED = Status(
+    Code.UNSCHEDULABLE, ("extenders are not asked where a pod group would go without others.",)
+)
 ONGOING = Status(Code.SUCCESS, ("ongoing preemption on nominated nodes",))
 
 Fork: TypeAlias = Callable[[Collection[str]], Steps[CycleContext]]
@@ -72,6 +76,8 @@ def make_room(
         return GroupPreemption(NEVER)
     if ongoing := _ongoing(attempt, context):
         return GroupPreemption(ONGOING, ongoing)
+    if revision.extenders and any(extenders_interested(pod, revision) for pod in attempt.members):
+        return GroupPreemption(NOT_ASKED)
     units = units_below(attempt.group.priority, context)
     if not units:
         return GroupPreemption(NO_VICTIMS)

@@ -117,7 +117,7 @@ class Replay:
             case GroupMoment() | GroupAttemptEnded():
                 self._groups.go_on(entry)
             case ExtenderCycleBegan():
-                steps = extender_cycle(entry.pod, entry.revision, self.context)
+                steps = extender_cycle(entry.pod, entry.revision, self.context, entry.placement)
                 self._cycles[entry.cycle] = _ReplayedCycle(steps)
                 self._go_on(entry.cycle, None, entry.sampled_from)
             case ExtenderAnswered():

@@ -153,7 +153,8 @@ class _ReplayedGroup:
         heard = self.heard
         if heard is None or heard.pod.metadata.uid != pod.metadata.uid:
             raise LookupError(f"pod {pod.metadata.name!r} was not decided about here")
-        if heard.by is DecidedBy.GROUP_MEMBER and heard.placement != placement:
+        alone = Placement(name=heard.outcome.node)  # to where extenders had it go
+        if heard.by is DecidedBy.GROUP_MEMBER and heard.placement not in (placement, alone):
             raise LookupError(f"pod {pod.metadata.name!r} was decided about on other nodes")
         return _decision(heard.outcome, pod, revision)
 

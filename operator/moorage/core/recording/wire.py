@@ -68,6 +68,7 @@ class _CycleBegan(Entry, frozen=True, tag=21):
     pod: Pod
     revision: int
     sampled_from: int
+    placement: tuple[str, str] | None = None
 
 
 class _Answered(Entry, frozen=True):
@@ -208,7 +209,8 @@ class EntryEncoder:
             case ExtenderCycleBegan():
                 yield from self._announced(entry.revision)
                 number = self._numbers[entry.revision]
-                yield _CycleBegan(entry.cycle, entry.pod, number, entry.sampled_from)
+                on = entry.placement and (entry.placement.key, entry.placement.name)
+                yield _CycleBegan(entry.cycle, entry.pod, number, entry.sampled_from, on)
             case GroupAttemptBegan():
                 yield from self._announced(entry.revision)
                 known = {name: getattr(entry, name) for name in _GROUP_FACTS}
@@ -312,7 +314,8 @@ def _began(
     wired: _CycleBegan | _GroupBegan, revision: Revision
 ) -> ExtenderCycleBegan | GroupAttemptBegan:
     if isinstance(wired, _CycleBegan):
-        return ExtenderCycleBegan(wired.cycle, wired.pod, revision, wired.sampled_from)
+        on = Placement(*wired.placement) if wired.placement is not None else None
+        return ExtenderCycleBegan(wired.cycle, wired.pod, revision, wired.sampled_from, on)
     known = {name: getattr(wired, name) for name in _GROUP_FACTS}
     return GroupAttemptBegan(**known, revision=revision)
 

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
+from moorage.core.cycle.context import Decision
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.scheduling.gang_scheduler import GroupDone
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class MemberQuestion:
+    """What extenders are asked about a member of a group. ``withdraw`` ends it before they have
+    answered; ``starts``: how often it was begun.
+    """
+
+    withdraw: Callable[[], None]
+    starts: int = 1
+    waits: bool = True
+    decision: Decision | None = None
+    """What came of it; None where the member is gone, is going, or has a node."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -26,10 +40,20 @@ class SchedulingAttempt:
     """
     restart_was_futile: bool = False
     """Whether that has helped no member: it is not done again."""
+    question: MemberQuestion | None = None
+    """What extenders are asked about the member whose turn it is."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it can go on only with an extender's answer."""
+        return self.question is not None and self.question.waits
 
     def undo_placing(self) -> bool:
         """What is placed of its group is not any more. Whether it was being placed."""
         placing, self.placing = self.placing, None
+        question, self.question = self.question, None
+        if question is not None:
+            question.withdraw()
         if placing is not None:
             placing.close()
         return placing is not None

@@ -19,7 +19,6 @@ from moorage.engine.live_revisions import LiveRevisions, LiveTrial
 from moorage.engine.reports.pod_conditions import attempt_error, pod_object
 from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
 from moorage.engine.scheduling.gang_attempts import GangAttempts
-from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event
@@ -34,11 +33,11 @@ class SchedulingAttempts:
         context: CycleContext,
         queue: SchedulingQueue,
         live: LiveRevisions,
-        outcomes: CycleOutcomes,
+        gangs: GangAttempts,
         ports: Ports,
     ) -> None:
-        self.gangs = GangAttempts(context, queue, live, outcomes, ports.clock)
-        self.outcomes = outcomes
+        self.gangs = gangs
+        self.outcomes = gangs.outcomes
         self._context = context
         self._queue = queue
         self._live = live

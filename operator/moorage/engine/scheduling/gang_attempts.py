@@ -32,6 +32,7 @@ from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import attempt_error
 from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
 from moorage.engine.scheduling.gang_scheduler import GroupDone
+from moorage.engine.scheduling.group_extenders import GroupExtenders
 from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.slices import LOOP_SLICE_SECONDS, MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.ports.clock import Clock
@@ -47,16 +48,17 @@ class GangAttempts:
 
     def __init__(
         self,
-        context: CycleContext,
         queue: SchedulingQueue,
         live: LiveRevisions,
         outcomes: CycleOutcomes,
+        extenders: GroupExtenders,
         clock: Clock,
     ) -> None:
-        self._context = context
+        self._extenders = extenders
+        self._context = context = extenders.context
         self._queue = queue
         self._live = live
-        self._outcomes = outcomes
+        self.outcomes = outcomes
         self._clock = clock
         self._budget = context.budget
         self.groups: dict[str, SchedulingAttempt] = {}
@@ -113,8 +115,8 @@ class GangAttempts:
             serving = self._revision_for(name)
             return "" if serving is revision else f"profile {name} has changed"
 
-        placer = _Placer(attempt, revision, self._context, self._place)
-        attempt.placing = self._outcomes.gang_scheduler.attempt(
+        placer = _Placer(attempt, revision, self._context, self._extenders, self._place)
+        attempt.placing = self.outcomes.gang_scheduler.attempt(
             attempt.entry, revision, placer, broken
         )
         self.go_on(attempt, first=True)
@@ -136,7 +138,7 @@ class GangAttempts:
         attempt.placing = None
         share = (self._clock.boottime() - attempt.started) / len(done.members)
         if done.victims and self._revision_for(attempt.entry.scheduler_name) is not None:
-            self._outcomes.make_room_for_group(done, share)
+            self.outcomes.make_room_for_group(done, share)
             return
         self.decided.extend((member, outcome, share) for member, outcome in done.members)
         if any(isinstance(outcome, ScheduleResult) for _, outcome in done.members):
@@ -150,7 +152,7 @@ class GangAttempts:
         until = self._clock.boottime() + LOOP_SLICE_SECONDS
         while self.decided:
             member, outcome, share = self.decided.popleft()
-            with self._outcomes.undoing_on_error(member):
+            with self.outcomes.undoing_on_error(member):
                 self._hand_over_member(member, outcome, share)
             self._end(member.scheduler_name)
             if self._clock.boottime() > until:
@@ -182,9 +184,10 @@ class GangAttempts:
         place: Callable[[], Decision],
     ) -> Decision:
         """A member of a group. Raises OutOfTime."""
-        if (refusal := _refusal(attempt, pod, revision)) is not None:
-            self._context.cache.journal.append(Decided(refusal, DecidedBy.NOBODY))
-            return refusal
+        if attempt.spent > MAX_DECISION_SECONDS:
+            too_long = Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
+            self._context.cache.journal.append(Decided(too_long, DecidedBy.NOBODY))
+            return too_long
         while True:
             try:
                 outcome = place()
@@ -217,7 +220,7 @@ class GangAttempts:
             member.state is QueueState.IN_FLIGHT
             and self._revision_for(member.scheduler_name) is not None
         ):
-            self._outcomes.handle(member, outcome, now - share)
+            self.outcomes.handle(member, outcome, now - share)
             if member.as_group and member.uid in self._left_over:
                 self._queue.retry(member.uid, now)
             self._left_over.discard(member.uid)
@@ -250,6 +253,7 @@ class _Placer:
     attempt: SchedulingAttempt
     revision: Revision
     context: CycleContext
+    extenders: GroupExtenders
     place: Callable[[SchedulingAttempt, Pod, Revision, Callable[[], Decision]], Decision]
 
     def member(self, pod: Pod, *, holds: bool) -> Decision:
@@ -258,7 +262,10 @@ class _Placer:
             self.attempt,
             pod,
             self.revision,
-            lambda: gang_cycle.place_member(pod, self.revision, self.context, holds),
+            lambda: (
+                _refusal(pod, self.revision)
+                or gang_cycle.place_member(pod, self.revision, self.context, holds)
+            ),
         )
 
     def in_placement(self, pod: Pod, placement: Placement, /) -> Decision:
@@ -267,20 +274,23 @@ class _Placer:
             self.attempt,
             pod,
             self.revision,
-            lambda: group_cycle.place_member(pod, self.revision, self.context, placement),
+            lambda: self._in_placement(pod, placement),
         )
 
+    def _in_placement(self, pod: Pod, placement: Placement) -> Decision:
+        if self.revision.extenders and extenders_interested(pod, self.revision):
+            return self.extenders.place(self.attempt, pod, self.revision, placement)
+        return group_cycle.place_member(pod, self.revision, self.context, placement)
 
-def _refusal(attempt: SchedulingAttempt, pod: Pod, revision: Revision) -> Diagnosis | None:
+
+def _refusal(pod: Pod, revision: Revision) -> Diagnosis | None:
     """Why a member is not even tried; None: it is."""
-    if revision.extenders and extenders_interested(pod, revision):
-        return Diagnosis(
-            pod=pod,
-            revision=revision,
-            code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-            message=NO_EXTENDERS_FOR_GROUPS,
-            unschedulable_plugins=frozenset({EXTENDER}),
-        )
-    if attempt.spent > MAX_DECISION_SECONDS:
-        return Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
-    return None
+    if not (revision.extenders and extenders_interested(pod, revision)):
+        return None
+    return Diagnosis(
+        pod=pod,
+        revision=revision,
+        code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        message=NO_EXTENDERS_FOR_GROUPS,
+        unschedulable_plugins=frozenset({EXTENDER}),
+    )

@@ -96,7 +96,9 @@ class SchedulingLoop:
         while True:
             # 1. What was begun goes on in its turn.
             if self.attempts.gangs.decided or (
-                self.paused and self.attempts.allowed and self.clock.boottime() >= self.next_turn
+                self._can_go_on
+                and self.attempts.allowed
+                and self.clock.boottime() >= self.next_turn
             ):
                 self.go_on()
                 await asyncio.sleep(0)
@@ -143,7 +145,7 @@ class SchedulingLoop:
         if self.attempts.gangs.decided:
             self.attempts.gangs.hand_over()
             return
-        attempt = min(self.paused, key=self._rank)
+        attempt = min((one for one in self.paused if not one.waits), key=self._rank)
         self.paused.remove(attempt)
         self.attempt(attempt)
 
@@ -172,6 +174,11 @@ class SchedulingLoop:
         else:
             attempts.decide(attempt, revision)
 
+    @property
+    def _can_go_on(self) -> bool:
+        """Whether something that was set down needs no extender's answer to go on."""
+        return any(not attempt.waits for attempt in self.paused)
+
     def _next(self) -> QueuedPodInfo | None:
         """The pod whose turn it is."""
         entry = None
@@ -187,7 +194,7 @@ class SchedulingLoop:
     async def _wait(self) -> None:
         """No pod is ready: go on at once with what can be, else wait for one."""
         if self.attempts.allowed and (
-            self.queue.moves_pending or self.attempts.gangs.decided or self.paused
+            self.queue.moves_pending or self.attempts.gangs.decided or self._can_go_on
         ):
             self.next_turn = 0.0
             await asyncio.sleep(0)
