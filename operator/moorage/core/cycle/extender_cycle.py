@@ -151,11 +151,14 @@ class _ExtenderCycle:
         rows = np.array([row_of[name] for name in names if name in row_of], np.intp)
         among = self._among()
         passing = evaluation.rejected_by[rows] == PASSES
-        return rows[passing if among is None else passing & among[rows]]
+        passing &= True if among is None else among[rows]
+        found: npt.NDArray[np.intp] = rows[passing]
+        return found
 
     def _among(self) -> RowMask | None:
         """The nodes that it is tried on; None for all."""
-        return self.placement and self.placement.rows(self.context.snapshot.nodes)
+        on = self.placement
+        return None if on is None else on.rows(self.context.snapshot.nodes)
 
     def _names(self, rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
         names = self.context.snapshot.nodes.names
@@ -163,7 +166,8 @@ class _ExtenderCycle:
 
     def _sampled(self, evaluation: Evaluation) -> npt.NDArray[np.intp]:
         if (among := self._among()) is not None:
-            return (among & (evaluation.rejected_by == PASSES)).nonzero()[0]
+            inside: npt.NDArray[np.intp] = (among & (evaluation.rejected_by == PASSES)).nonzero()[0]
+            return inside
         sample = self.context.sampler.choose(evaluation, self.revision, self.context.snapshot)
         return evaluation.feasible() if sample is None else sample
 

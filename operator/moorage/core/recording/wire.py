@@ -209,7 +209,9 @@ class EntryEncoder:
             case ExtenderCycleBegan():
                 yield from self._announced(entry.revision)
                 number = self._numbers[entry.revision]
-                on = entry.placement and (entry.placement.key, entry.placement.name)
+                on = (
+                    None if entry.placement is None else (entry.placement.key, entry.placement.name)
+                )
                 yield _CycleBegan(entry.cycle, entry.pod, number, entry.sampled_from, on)
             case GroupAttemptBegan():
                 yield from self._announced(entry.revision)

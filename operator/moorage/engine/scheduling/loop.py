@@ -91,14 +91,17 @@ class SchedulingLoop:
     next_turn: float = 0.0
     """When the first of them may go on although others are ready."""
 
+    @property
+    def can_go_on(self) -> bool:
+        """Whether something that was set down needs no extender's answer to go on."""
+        return any(not attempt.waits for attempt in self.paused)
+
     async def run(self) -> None:
         """Make decisions until cancelled."""
         while True:
             # 1. What was begun goes on in its turn.
             if self.attempts.gangs.decided or (
-                self._can_go_on
-                and self.attempts.allowed
-                and self.clock.boottime() >= self.next_turn
+                self.can_go_on and self.attempts.allowed and self.clock.boottime() >= self.next_turn
             ):
                 self.go_on()
                 await asyncio.sleep(0)
@@ -174,11 +177,6 @@ class SchedulingLoop:
         else:
             attempts.decide(attempt, revision)
 
-    @property
-    def _can_go_on(self) -> bool:
-        """Whether something that was set down needs no extender's answer to go on."""
-        return any(not attempt.waits for attempt in self.paused)
-
     def _next(self) -> QueuedPodInfo | None:
         """The pod whose turn it is."""
         entry = None
@@ -194,7 +192,7 @@ class SchedulingLoop:
     async def _wait(self) -> None:
         """No pod is ready: go on at once with what can be, else wait for one."""
         if self.attempts.allowed and (
-            self.queue.moves_pending or self.attempts.gangs.decided or self._can_go_on
+            self.queue.moves_pending or self.attempts.gangs.decided or self.can_go_on
         ):
             self.next_turn = 0.0
             await asyncio.sleep(0)
