@@ -192,7 +192,9 @@ class SchedulingLoop:
     async def _wait(self) -> None:
         """No pod is ready: go on at once with what can be, else wait for one."""
         if self.attempts.allowed and (
-            self.queue.moves_pending or self.attempts.gangs.decided or self.can_go_on
+            self.queue.moves_pending
+            or self.attempts.gangs.decided
+            or (self.paused and self.can_go_on)
         ):
             self.next_turn = 0.0
             await asyncio.sleep(0)
