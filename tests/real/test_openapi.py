@@ -8,12 +8,15 @@ import pytest
 
 from tests.rig import Rig
 from tests.rig.clients import Client
+from tests.rig.controlplanes import minor_version
 from tests.tools import openapi, protobuf
 
 
 @pytest.mark.real_only
 def test_the_data_of_built_in_kinds_are_those_of_the_api_server(rig: Rig) -> None:
     """Otherwise: ``python -m tests.tools.openapi``."""
+    if minor_version(rig.assets) != (1, 37):
+        pytest.skip("the embedded cluster answers as 1.37")
     client = Client(rig)
     texts = openapi.written(*openapi.facts(client))
     client.close()
