@@ -101,7 +101,10 @@ class SchedulingLoop:
         while True:
             # 1. What was begun goes on in its turn.
             if self.attempts.gangs.decided or (
-                self.can_go_on and self.attempts.allowed and self.clock.boottime() >= self.next_turn
+                self.paused
+                and self.can_go_on
+                and self.attempts.allowed
+                and self.clock.boottime() >= self.next_turn
             ):
                 self.go_on()
                 await asyncio.sleep(0)
