@@ -345,9 +345,9 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="budget: what others did to a gang's nodes is not looked at",
-        file="core/cycle/gang_cycle.py",
-        old="        while self.paused:\n",
-        new="        while False:\n",
+        file="core/cycle/group_cycle.py",
+        old="if (why := cycle.recheck_node(decision, self.context)):",
+        new="if False:",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
     Mutant(
@@ -404,24 +404,6 @@ MUTANTS: Final = (
         new="if True:",
         tests=(
             "tests/engine/scheduling/test_extender_cycles.py::test_a_pod_that_is_gone_stays_gone",
-        ),
-    ),
-    Mutant(
-        name="gangs: who is taken back loses its room",
-        file="core/cycle/gang_cycle.py",
-        old="stack.callback(self._nominate_again, placement)",
-        new="pass",
-        tests=(
-            "tests/core/cycle/test_gang_cycle.py::test_what_is_taken_back_in_between_keeps_its_nomination",
-        ),
-    ),
-    Mutant(
-        name="gangs: who goes has its room again",
-        file="core/cycle/gang_cycle.py",
-        old=" and (pod.metadata.deletion_timestamp is None)",
-        new="",
-        tests=(
-            "tests/core/cycle/test_gang_cycle.py::test_what_is_taken_back_in_between_keeps_its_nomination",
         ),
     ),
     Mutant(

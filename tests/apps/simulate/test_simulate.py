@@ -130,11 +130,11 @@ def test_a_pod_group_waits_in_a_line(files: Any, capsys: pytest.CaptureFixture[s
         one["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
     world = files(*NODES, group, *members)
     assert run(SimulateOptions(world=(world,), drains=("n1",))) == 1
-    (row,) = (line for line in said(capsys) if "pod group" in line)
-    why = 'pod group "default/g": 2 of 4 waiting members fit, 4 must: Insufficient cpu'
-    assert row == f"   4  {why}  default/m0, default/m1, default/m2 and 1 more"
+    (row,) = (line for line in said(capsys) if "minCount" in line)
+    why = "minCount (4) cannot be satisfied: 2 scheduled, 1 remaining: Insufficient cpu"
+    assert row.split() == f"3 {why} default/m0, default/m1, default/m3".split()
     assert run(SimulateOptions(world=(world,), drains=("n1",), form="json")) == 1
-    assert "(minMember 4); this one fits" in capsys.readouterr().out
+    assert "; 'm2' does not fit: 0/" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_gang_of_others(api: str) -> None:
     """minMember says how many, whatever annotations say; the members, how important they are."""
     spec = {"minMember": 3, "priorityClassName": "high"}
     found = spec_of(api, declared(api, spec), asks=["9", "many"])
-    assert found == GroupSpec(GroupKey(api, "d", "g"), 3, 5, "u", generation=2)
+    assert found == GroupSpec(GroupKey(api, "d", "g"), 3, 3, "u", generation=2)
 
 
 def test_a_gang_that_is_overdue() -> None:
@@ -149,7 +149,7 @@ def test_annotations(api: str, asks: list[str], least: int | None) -> None:
     found = spec_of(api, asks=asks)
     assert (None if found is None else found.min_count) == least
     if found is not None:
-        assert (found.uid, found.priority) == ("", 5)
+        assert (found.uid, found.priority) == ("", 3)
     else:
         why = why_no_spec(GroupKey(api, "d", "g"), said(api, *asks), Store(), ())
         assert len(why) < 300

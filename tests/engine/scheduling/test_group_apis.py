@@ -106,12 +106,11 @@ def test_all_or_none(api: str) -> None:
 
 @pytest.mark.parametrize("api", GROUPS)
 def test_what_does_not_fit_whole_is_not_begun(api: str) -> None:
-    """Two of three would fit: none is bound. Of Kubernetes' groups the text is kube-scheduler's."""
-    text = (
-        "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
-        if api == API
-        else 'pod group "default/g": 2 of 3 waiting members fit'
-    )
+    """Two of three would fit: none is bound. The text is kube-scheduler's; of groups that others
+    declare it names who is missing.
+    """
+    text = "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"
+    missing = "; 'c' does not fit: 0/2 nodes are available: 2 Insufficient cpu."
 
     async def scenario(world: Running) -> None:
         if (group := GROUPS[api]) is not None:
@@ -121,6 +120,7 @@ def test_what_does_not_fit_whole_is_not_begun(api: str) -> None:
         await world.clock.advance(2)
         assert not world.kube.bindings
         assert text in message(world, "a")
+        assert (missing in message(world, "a")) is (api != API)
 
     run(scenario)
 

@@ -16,11 +16,11 @@ from moorage.ports.texts import printable
 
 NAMED_PODS = 3
 _OF_GROUP = re.compile(
-    r'(pod group ".+?": .+?) \(minMember \d+\).*?: 0/\d+ nodes are available: '
-    r"\d+ (.+?)(?:, \d|\.(?: |$))",
+    r"(?:pod group is unschedulable, )*(minCount .+? remaining).*?; '.+?' does not fit: "
+    r"0/\d+ nodes are available: \d+ (.+?)(?:, \d|\.(?: |$))",
     re.DOTALL,
 )
-"""What a member is told: core/cycle/gang_cycle."""
+"""What a member is told that is not at fault: core/cycle/group_outcome."""
 _GI = 2**30
 _LARGE = 10
 """From here on decimals say nothing."""

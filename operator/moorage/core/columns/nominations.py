@@ -310,9 +310,14 @@ def yields_to(pod: Pod, record: PodInfo) -> bool:
     other = record.pod
     if not isinstance(other, Pod) or other.metadata.uid == pod.metadata.uid:
         return False
-    if record.held and group_of(other) != group_of(pod):
-        return priority(other) > priority(pod)
+    if record.held and priority(other) == priority(pod) and group_of(other) != group_of(pod):
+        return is_younger(pod, other)
     return priority(other) >= priority(pod)
+
+
+def is_younger(pod: Pod, other: Pod) -> bool:
+    """Whether a pod was created later than another one; the API server tells whole seconds."""
+    return (pod.metadata.creation_timestamp or "") > (other.metadata.creation_timestamp or "")
 
 
 def _chooses_alike(old: PodInfo, pod: Pod, requests: Requests) -> bool:

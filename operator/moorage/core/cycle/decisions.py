@@ -26,12 +26,14 @@ class DecidedBy(enum.IntEnum):
     CYCLE = 0
     GANG_MEMBER = 1
     HOLDING_GANG_MEMBER = 2
-    """A member of a gang that room may be held for."""
+    """Members of groups that others than Kubernetes declare, in recordings of when these had a
+    cycle of their own: they are not made again.
+    """
     EXTENDER_CYCLE = 3
     GROUP_MEMBER = 5
-    """A member of a PodGroup, on the nodes of one placement."""
+    """A member of a pod group, on the nodes of one placement."""
     POD_GROUP = 6
-    """A PodGroup as a whole, with what is said of each of its members."""
+    """A pod group as a whole, with what is said of each of its members."""
     NOBODY = 4
     """A fault or the clock ended the attempt: it cannot be decided again."""
 
@@ -86,6 +88,7 @@ class GroupAttemptBegan(Entry, frozen=True):
     scheduled: tuple[str, ...]
     topology_aware: bool
     revision: Revision
+    holds: bool = False
 
 
 class GroupMoment(Entry, frozen=True, tag=34):

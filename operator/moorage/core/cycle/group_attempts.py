@@ -23,10 +23,12 @@ from moorage.core.cycle.group_cycle import (
     PlaceMember,
     Steps,
     T,
+    patiently,
     schedule_group,
 )
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
+from moorage.core.cycle.group_seats import seats_for
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
@@ -51,6 +53,11 @@ def decide_group(
     result = yield from schedule_group(attempt, place, context, room.revision, broken)
     if result.status.code is Code.UNSCHEDULABLE:
         found = yield from room.run(attempt, result)
+        if attempt.holds and not found.is_made:
+            # from here to the copy nobody else has a turn
+            yield from patiently(lambda: attempt.moment(lambda: None))
+            seats = yield from seats_for(attempt, room.revision, room.context, room.fork)
+            found = dataclasses.replace(found, seats=seats)
     return group_outcome(attempt, result, room.revision, found)
 
 
@@ -104,6 +111,7 @@ def _began(number: int, attempt: GroupAttempt, revision: Revision) -> GroupAttem
         tuple(pod.metadata.uid for pod, _ in attempt.scheduled),
         attempt.topology_aware,
         revision,
+        attempt.holds,
     )
 
 

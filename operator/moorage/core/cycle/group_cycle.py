@@ -84,6 +84,8 @@ class GroupAttempt:
     topology_aware: bool = False
     """Whether placements are spoken of even where there is only one."""
     moment: Moment = AT_ANY_MOMENT
+    holds: bool = False
+    """Whether room may be held for it if it does not fit and none can be made."""
 
 
 class TriedPlacement(NamedTuple):

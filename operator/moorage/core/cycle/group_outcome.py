@@ -47,32 +47,46 @@ def group_outcome(
     if room.message:
         status = Status(status.code, (*status.reasons, room.message))
     nominations = room.preemption.nominations if room.preemption is not None else {}
-    said = _Said(revision, result.status, status, nominations)
+    said = _Said(revision, result.status, status, nominations, _missing(attempt, result))
     members = {
-        pod.metadata.uid: _acting(said.of(pod, decision), room)
+        pod.metadata.uid: _in_room(said.of(pod, decision), room)
         for pod, decision in itertools.zip_longest(attempt.members, result.decisions)
     }
     victims = room.preemption.victims if room.preemption else ()
     return GroupOutcome(status, members, victims, result.tried, room, result.overtaken)
 
 
-def _acting(decision: Decision, room: GroupRoom) -> Decision:
-    """With what plugins want to be done for the member."""
-    actions = room.actions.get(decision.pod.metadata.uid)
-    if actions is None or not isinstance(decision, Diagnosis):
+def _in_room(decision: Decision, room: GroupRoom) -> Decision:
+    """With what plugins want to be done for the member, or with the room that is held for it."""
+    uid = decision.pod.metadata.uid
+    if not isinstance(decision, Diagnosis):
         return decision
-    return dataclasses.replace(decision, post_filter_actions=actions)
+    if uid in room.actions:
+        return dataclasses.replace(decision, post_filter_actions=room.actions[uid])
+    if uid in room.seats:
+        return dataclasses.replace(decision, nominated_node=room.seats[uid], held=True)
+    return decision
+
+
+def _missing(attempt: GroupAttempt, result: GroupResult) -> str:
+    """Who is missing, for members that are not at fault themselves; kube-scheduler does not say."""
+    refused = (one for one in result.decisions if isinstance(one, Diagnosis))
+    first = next(refused, None)
+    if attempt.group.is_kubernetes or first is None:
+        return ""
+    return f"; {first.pod.metadata.name!r} does not fit: {first.message}"
 
 
 class _Said(NamedTuple):
     """What is said of members. ``before`` and ``after``: the group's status without and with what
-    was said about room.
+    was said about room. ``missing``: who is, for those that are not at fault.
     """
 
     revision: Revision
     before: Status
     after: Status
     nominations: Mapping[str, str]
+    missing: str
 
     def of(self, pod: Pod, decision: Decision | None) -> Decision:
         """``decision``: what became of the member, None where it was not reached."""
@@ -95,6 +109,6 @@ class _Said(NamedTuple):
             pod=pod,
             revision=self.revision,
             code=Code.UNSCHEDULABLE,
-            message=message,
+            message=message + self.missing,
             nominated_node=node,
         )

@@ -45,6 +45,14 @@ class GroupRoom:
     message: str = ""
     preemption: GroupPreemption | None = None
     actions: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    seats: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Where room is to be held for members, by UID."""
+
+    @property
+    def is_made(self) -> bool:
+        """Whether something is to be done so that the group fits."""
+        made = self.preemption is not None and self.preemption.status.code is Code.SUCCESS
+        return made or bool(self.actions)
 
 
 NO_ROOM: Final = GroupRoom()

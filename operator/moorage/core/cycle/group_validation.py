@@ -22,11 +22,14 @@ def validate(attempt: GroupAttempt) -> Status:
 
 
 def _errors(attempt: GroupAttempt, pods: tuple[Pod, ...]) -> Iterator[str]:
+    """Members of groups that others than Kubernetes declare may differ in priority and policy."""
     first = pods[0]
     for pod in pods:
         if pod.spec.scheduler_name != first.spec.scheduler_name:
             names = f'"{pod.spec.scheduler_name}" and "{first.spec.scheduler_name}"'
             yield f"{_HEAD} .spec.schedulerName set, got: {names}"
+        if not attempt.group.is_kubernetes:
+            continue
         if priority(pod) != attempt.group.priority:
             got = f"{priority(pod)} and {attempt.group.priority}"
             yield f"{_HEAD} priority as the pod group's priority, got {got}"

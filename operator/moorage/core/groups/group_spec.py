@@ -57,7 +57,9 @@ class GroupSpec:
     min_count: int
     """Members that have to be placed together; 1 for a basic group."""
     priority: int
-    """Of its PodGroup; where the API has none, the highest of its members."""
+    """What it may displace is below this: the priority of its PodGroup; where the API has none, the
+    lowest of its members.
+    """
     uid: str = ""
     """Of its PodGroup; "" where pods alone say that there is a group."""
     is_gang: bool = True
@@ -82,6 +84,14 @@ class GroupSpec:
         """``namespace/name``."""
         return str(self.key)
 
+    @property
+    def is_kubernetes(self) -> bool:
+        """Whether it is one of Kubernetes' API: that is scheduled to the letter as kube-scheduler
+        does it, and has a condition. Else its members may differ in priority and preemption policy,
+        and are told who is missing.
+        """
+        return self.key.api == API
+
 
 def key_of(declared: AnyPodGroup) -> GroupKey:
     """Which group a PodGroup declares."""
@@ -99,7 +109,7 @@ def group_spec(key: GroupKey, said: Iterable[Membership], store: Lister) -> Grou
     cannot be scheduled (``why_no_spec``).
     """
     said = tuple(said)
-    highest = max((member.priority for member in said), default=0)
+    lowest = min((member.priority for member in said), default=0)
     match declaration_of(key, store):
         case PodGroup() as declared:
             return _kubernetes_spec(key, declared)
@@ -107,19 +117,19 @@ def group_spec(key: GroupKey, said: Iterable[Membership], store: Lister) -> Grou
             return GroupSpec(
                 key,
                 spec.min_member,
-                highest,
+                lowest,
                 metadata.uid,
                 overdue_seconds=spec.schedule_timeout_seconds,
                 generation=metadata.generation,
             )
         case VolcanoPodGroup(metadata=metadata, spec=volcano):
             return GroupSpec(
-                key, volcano.min_member, highest, metadata.uid, generation=metadata.generation
+                key, volcano.min_member, lowest, metadata.uid, generation=metadata.generation
             )
     asks = {member.asked for member in said if member.asked}
     if key.api not in _ANNOTATIONS or not asks or not all(map(_is_number, asks)):
         return None
-    return GroupSpec(key, max(map(int, asks)), highest)
+    return GroupSpec(key, max(map(int, asks)), lowest)
 
 
 def why_no_spec(

@@ -4,7 +4,7 @@ to begin.
 Members count while they wait and nothing but their group keeps them out, while they are in flight,
 and while they are placed; each once. As long as fewer than the group's minimum count, those that
 wait are gated (``POD_GROUP_GATE``). A minimum that was met stays met: of a group that has a member
-on a node, or had one since it came, each goes by itself. Groups whose count or minimum may have
+on a node, or had one since it came, nobody waits for others. Groups whose count or minimum may have
 changed are only noted; ``recheck``, which the queue calls before the next pod is taken, looks at
 each of them once. So a member that comes, changes or goes costs a few dictionary steps, and only a
 group that begins or ends to be complete moves its members.
@@ -243,15 +243,12 @@ class PodGroupTracker:
         return entry.gating_plugin == POD_GROUP_GATE
 
     def companions(self, entry: QueuedPodInfo) -> list[QueuedPodInfo]:
-        """The members that have to be placed together with this one; none when enough of them are
-        placed or on their way.
+        """The members that are tried together with this one: all others that wait, however few
+        must be placed at once.
         """
-        group = self.group_of_entry(entry)
-        if self.needed(group) <= 1 and not entry.goes_as_group:
-            return []
         return [
             other
-            for other in group.waiting.values()
+            for other in self.group_of_entry(entry).waiting.values()
             if other is not entry and other.state in AVAILABLE_STATES
         ]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from moorage.core.framework.interfaces import SortKey
-from moorage.core.objects.pod_groups import API, GroupKey, Membership, membership_of
+from moorage.core.objects.pod_groups import GroupKey, Membership, membership_of
 from moorage.core.objects.pods import Pod
 
 QueueSortFn = Callable[[Pod, float], SortKey]
@@ -99,7 +99,7 @@ class QueuedPodInfo:
     too.
     """
     as_group: bool = False
-    """Its last attempt was that of its PodGroup as a whole, whoever came along."""
+    """Its last attempt was that of its pod group as a whole, whoever came along."""
     prioritised: bool = False
     """It goes ahead of everybody the next time."""
     was_put_back: bool = False
@@ -120,18 +120,6 @@ class QueuedPodInfo:
     def __post_init__(self) -> None:
         """All states of a pod have one UID."""
         self.uid, self.membership = self.pod.metadata.uid, membership_of(self.pod)
-
-    @property
-    def goes_as_group(self) -> bool:
-        """Whether it is tried with all others of its group that wait, however few must be placed at
-        once: that is so of a PodGroup of Kubernetes.
-        """
-        return self.membership is not None and self.membership.key.api == API
-
-    @property
-    def is_tried_as_group(self) -> bool:
-        """Whether its attempt is that of a group, not of one pod."""
-        return self.as_group or bool(self.companions)
 
     def attempt_failed(self, rejectors: frozenset[str], now: float, pending: bool) -> None:
         """Record an attempt that these plugins have rejected, or that failed by a fault."""

@@ -379,7 +379,7 @@ class SchedulingQueue:
                 self._queues.move(entry, QueueState.IN_FLIGHT, "")
                 entry.attempts += 1
                 entry.prioritised = entry.was_put_back = False
-                entry.as_group = entry.goes_as_group
+                entry.as_group = entry.membership is not None
         return entry.state is QueueState.IN_FLIGHT
 
     def _may_go_on(self, entry: QueuedPodInfo) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Entry, Gap
 from moorage.core.columns.store import Store
-from moorage.core.cycle import cycle, gang_cycle, group_cycle
+from moorage.core.cycle import cycle, group_cycle
 from moorage.core.cycle.context import CycleContext, Decision
 from moorage.core.cycle.decisions import (
     Decided,
@@ -61,13 +61,6 @@ class Difference(NamedTuple):
 
     recorded: RecordedDecision
     now: RecordedOutcome | None
-
-
-_DECIDE: dict[DecidedBy, Callable[[Pod, Revision, CycleContext], Decision]] = {
-    DecidedBy.CYCLE: cycle.decide,
-    DecidedBy.GANG_MEMBER: gang_cycle.decide_member,
-    DecidedBy.HOLDING_GANG_MEMBER: functools.partial(gang_cycle.decide_member, holds=True),
-}
 
 
 DECISIONS = (
@@ -224,7 +217,7 @@ def _deciding(
     """Which function of ``core.cycle`` decided; None for none of them."""
     if decision.by is DecidedBy.GROUP_MEMBER:
         return functools.partial(group_cycle.decide_member, placement=decision.placement)
-    return _DECIDE.get(decision.by)
+    return cycle.decide if decision.by is DecidedBy.CYCLE else None
 
 
 def _why_not(decision: RecordedDecision) -> WhyNot:

@@ -117,6 +117,7 @@ class _ReplayedGroup:
             placed_pods(began.scheduled, context.cache),
             began.topology_aware,
             moment=self._moment,
+            holds=began.holds,
         )
         place = functools.partial(self._place, began.revision)
         room = GroupPostFilters(began.revision, context, functools.partial(fork, context))

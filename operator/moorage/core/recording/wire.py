@@ -110,6 +110,7 @@ class _GroupBegan(Entry, frozen=True, tag=36):
     scheduled: tuple[str, ...]
     topology_aware: bool
     revision: int
+    holds: bool = False
 
 
 class _Activated(Entry, frozen=True, tag=30):
@@ -157,7 +158,7 @@ _Wired: TypeAlias = (
 )
 
 
-_GROUP_FACTS: Final = ("attempt", "group", "members", "scheduled", "topology_aware")
+_GROUP_FACTS: Final = ("attempt", "group", "members", "scheduled", "topology_aware", "holds")
 _AS_THEY_ARE: Final = frozenset(
     {
         changes.Time,

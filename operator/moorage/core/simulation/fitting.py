@@ -11,9 +11,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from moorage.core.cycle import cycle, gang_cycle
+from moorage.core.cycle import cycle, group_cycle
 from moorage.core.cycle.context import Diagnosis, ScheduleResult
 from moorage.core.framework.evaluation.rejections import rejected_rows
+from moorage.core.framework.placement_contract import ALL_NODES
 from moorage.core.framework.status import texts
 from moorage.core.objects.pods import Pod
 from moorage.core.simulation.more_nodes import add_nodes, shapes
@@ -96,7 +97,7 @@ def place_each(simulator: Simulator, pods: Iterable[Pod]) -> Iterable[str]:
     """The nodes of these pods one after another, up to the first that finds none."""
     for pod in pods:
         revision = simulator.revisions[pod.spec.scheduler_name]
-        outcome = gang_cycle.decide_member(pod, revision, simulator.context)
+        outcome = group_cycle.decide_member(pod, revision, simulator.context, ALL_NODES)
         if isinstance(outcome, ScheduleResult):
             outcome = simulator.log.commit(outcome)
         if not isinstance(outcome, ScheduleResult):

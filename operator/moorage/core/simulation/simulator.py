@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from moorage.core.columns.pod_info import PodInfo
-from moorage.core.cycle import cycle, gang_cycle
+from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.object_changes import node_changes, resources_freed
@@ -33,7 +33,7 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.simulation.reasons import reasons
 from moorage.core.simulation.replacements import made_again
-from moorage.core.simulation.simulated_groups import SimulatedGroups, finished
+from moorage.core.simulation.simulated_groups import SimulatedGroups
 from moorage.core.simulation.undoing import UndoLog, node_named
 
 BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 10.0
@@ -268,8 +268,6 @@ class Simulator:
                 outcome = self._pod_groups.attempt(members, revision)
                 victims, outcomes = outcome.victims, [outcome.members[one.uid] for one in members]
                 self._note_placed(outcomes)
-            elif entry.companions:
-                outcomes = self._place_gang(members, revision)
             else:
                 outcomes = [self._place(entry.pod, revision)]
         except Exception as error:  # noqa: BLE001 - plugins may raise anything; it fails this pod
@@ -284,27 +282,6 @@ class Simulator:
     def _place(self, pod: Pod, revision: Revision) -> Decision:
         outcome = cycle.decide(pod, revision, self.context)
         return self.log.commit(outcome) if isinstance(outcome, ScheduleResult) else outcome
-
-    def _place_gang(
-        self, members: Sequence[QueuedPodInfo], revision: Revision
-    ) -> Sequence[Decision]:
-        """Enough members of a group, or none."""
-        group = self._groups.group_of_entry(members[0])
-        gang = gang_cycle.Gang(
-            group.name,
-            needed=self._groups.needed(group) + len(members),
-            min_member=self._groups.min_count(group) or 0,
-        )
-        steps = gang_cycle.place_gang(
-            gang,
-            [member.pod for member in members],
-            lambda pod: gang_cycle.place_member(pod, revision, self.context),
-            self.context,
-            lambda: "",
-        )
-        outcomes = finished(steps)
-        self._note_placed(outcomes)
-        return outcomes
 
     def _note_placed(self, outcomes: Sequence[Decision]) -> None:
         for outcome in outcomes:

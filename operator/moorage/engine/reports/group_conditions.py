@@ -18,7 +18,7 @@ from moorage.core.columns.store import Lister
 from moorage.core.framework.status import REJECTED, Code, Status
 from moorage.core.groups.group_spec import INITIALLY_SCHEDULED, GroupSpec
 from moorage.core.objects.meta import key
-from moorage.core.objects.pod_groups import API, PodGroup, PodGroupCondition
+from moorage.core.objects.pod_groups import PodGroup, PodGroupCondition
 from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, UNSCHEDULABLE, cut_message
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
@@ -54,7 +54,7 @@ class GroupConditionWriter:
 
     def report(self, group: GroupSpec, outcome: Status) -> None:
         """An attempt of a group came to this. Of groups that others declare nothing is written."""
-        if group.key.api != API:
+        if not group.is_kubernetes:
             return
         if outcome.code is Code.SUCCESS:
             update = _Update(group.uid, "True", SCHEDULED, "")

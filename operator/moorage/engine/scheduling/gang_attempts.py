@@ -10,19 +10,16 @@ Once all members of a group are decided about they are handed over, some at a ti
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import deque
-from collections.abc import Callable
 
-from moorage.core.cycle import cycle, gang_cycle, group_cycle
-from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle import cycle, group_cycle
+from moorage.core.cycle.context import Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.extender_cycle import extenders_interested
-from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import REJECTED, Code
+from moorage.core.framework.status import REJECTED
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
@@ -37,10 +34,6 @@ from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.slices import LOOP_SLICE_SECONDS, MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.ports.clock import Clock
 from moorage.ports.guards import FAULTS, guard
-
-NO_EXTENDERS_FOR_GROUPS = (
-    "extenders can only be asked about pods that are placed one by one, not about a pod group"
-)
 
 
 class GangAttempts:
@@ -115,9 +108,11 @@ class GangAttempts:
             serving = self._revision_for(name)
             return "" if serving is revision else f"profile {name} has changed"
 
-        placer = _Placer(attempt, revision, self._context, self._extenders, self._place)
+        def place(pod: Pod, placement: Placement, /) -> Decision:
+            return self._place(attempt, pod, revision, placement)
+
         attempt.placing = self.outcomes.gang_scheduler.attempt(
-            attempt.entry, revision, placer, broken
+            attempt.entry, revision, place, broken
         )
         self.go_on(attempt, first=True)
 
@@ -181,7 +176,7 @@ class GangAttempts:
         attempt: SchedulingAttempt,
         pod: Pod,
         revision: Revision,
-        place: Callable[[], Decision],
+        placement: Placement,
     ) -> Decision:
         """A member of a group. Raises OutOfTime."""
         if attempt.spent > MAX_DECISION_SECONDS:
@@ -190,7 +185,7 @@ class GangAttempts:
             return too_long
         while True:
             try:
-                outcome = place()
+                outcome = self._place_member(attempt, pod, revision, placement)
             except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
                 outcome = attempt_error(pod, revision, error)
                 self._context.cache.journal.append(Decided(outcome, DecidedBy.NOBODY))
@@ -205,6 +200,14 @@ class GangAttempts:
                 or not self._restart_later_groups(attempt)
             ):
                 return outcome
+
+    def _place_member(
+        self, attempt: SchedulingAttempt, pod: Pod, revision: Revision, placement: Placement
+    ) -> Decision:
+        """Once, with what extenders say of it. Raises OutOfTime."""
+        if revision.extenders and extenders_interested(pod, revision):
+            return self._extenders.place(attempt, pod, revision, placement)
+        return group_cycle.place_member(pod, revision, self._context, placement)
 
     def _restart_later_groups(self, attempt: SchedulingAttempt) -> bool:
         """Have the groups that were begun after this one begin anew. Whether there were any."""
@@ -221,7 +224,7 @@ class GangAttempts:
             and self._revision_for(member.scheduler_name) is not None
         ):
             self.outcomes.handle(member, outcome, now - share)
-            if member.as_group and member.uid in self._left_over:
+            if member.uid in self._left_over:
                 self._queue.retry(member.uid, now)
             self._left_over.discard(member.uid)
             return
@@ -244,53 +247,3 @@ class GangAttempts:
         for uid in misled:
             with guard("trying again a pod that a group may have kept out", pod=uid):
                 self._queue.retry(uid, self._clock.boottime())
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Placer:
-    """``gang_scheduler.MemberPlacer`` for one attempt."""
-
-    attempt: SchedulingAttempt
-    revision: Revision
-    context: CycleContext
-    extenders: GroupExtenders
-    place: Callable[[SchedulingAttempt, Pod, Revision, Callable[[], Decision]], Decision]
-
-    def member(self, pod: Pod, *, holds: bool) -> Decision:
-        """A member of a group that others declare."""
-        return self.place(
-            self.attempt,
-            pod,
-            self.revision,
-            lambda: (
-                _refusal(pod, self.revision)
-                or gang_cycle.place_member(pod, self.revision, self.context, holds)
-            ),
-        )
-
-    def in_placement(self, pod: Pod, placement: Placement, /) -> Decision:
-        """A member of a PodGroup."""
-        return self.place(
-            self.attempt,
-            pod,
-            self.revision,
-            lambda: self._in_placement(pod, placement),
-        )
-
-    def _in_placement(self, pod: Pod, placement: Placement) -> Decision:
-        if self.revision.extenders and extenders_interested(pod, self.revision):
-            return self.extenders.place(self.attempt, pod, self.revision, placement)
-        return group_cycle.place_member(pod, self.revision, self.context, placement)
-
-
-def _refusal(pod: Pod, revision: Revision) -> Diagnosis | None:
-    """Why a member is not even tried; None: it is."""
-    if not (revision.extenders and extenders_interested(pod, revision)):
-        return None
-    return Diagnosis(
-        pod=pod,
-        revision=revision,
-        code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-        message=NO_EXTENDERS_FOR_GROUPS,
-        unschedulable_plugins=frozenset({EXTENDER}),
-    )

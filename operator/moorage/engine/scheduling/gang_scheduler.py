@@ -1,20 +1,18 @@
 """The gang scheduler: attempts of pod groups, and what is reported of their members and PodGroups.
 
-``core.queue.pod_group_members`` says which members go together, ``core.cycle.gang_cycle`` places
-them; here both are joined to the engine.
+``core.queue.pod_group_members`` says which members go together, ``core.cycle.group_attempts``
+places them; here both are joined to the engine.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
-from moorage.core.cycle.gang_cycle import Gang, place_gang
 from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
-from moorage.core.framework.placement_contract import Placement
+from moorage.core.cycle.group_cycle import GroupAttempt, PlaceMember
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code
 from moorage.core.groups.group_spec import GroupSpec
@@ -33,7 +31,7 @@ from moorage.engine.reports.pod_conditions import (
     PodConditionWriter,
     pod_object,
 )
-from moorage.engine.scheduling.gang_holds import HOLD_MESSAGE, GangNominations
+from moorage.engine.scheduling.group_holds import HOLD_MESSAGE, GroupHolds
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event, ObjectRef
 
@@ -58,16 +56,6 @@ class GroupDone:
     members: Sequence[MemberOutcome]
     group: GroupSpec | None = None
     victims: tuple[Pod, ...] = ()
-
-
-class MemberPlacer(Protocol):
-    """Places pods in the cache, one by one, or says why not."""
-
-    def member(self, pod: Pod, *, holds: bool) -> Decision:
-        """``holds``: whether room may be held for it, and it be nominated instead."""
-
-    def in_placement(self, pod: Pod, placement: Placement, /) -> Decision:
-        """On one of these nodes."""
 
 
 class GroupReports(NamedTuple):
@@ -105,33 +93,37 @@ class GangScheduler:
         been complete.
         """
         self._scheduling = GroupScheduling(context, fork)
-        self._holds = GangNominations(
-            context.cache.nominations, reports.pod_conditions, self._unplaced
-        )
+        self._holds = GroupHolds(context.cache.nominations, reports.pod_conditions, self._unplaced)
 
     def attempt(
         self,
         entry: QueuedPodInfo,
         revision: Revision,
-        placer: MemberPlacer,
+        place: PlaceMember,
         broken: Callable[[], str],
     ) -> Generator[bool, bool | None, GroupDone]:
-        """Place the group of a pod that came with companions; what became of each. A PodGroup of
-        Kubernetes is placed as ``GroupScheduling`` does, others as ``gang_cycle.place_gang``.
-        """
-        if entry.as_group:
-            return (yield from self._attempt_pod_group(entry, revision, placer, broken))
+        """Place the group of a pod that came with companions; what became of each."""
         members = (entry, *entry.companions)
+        attempt = attempt_of(members, self._groups, self._context.cache)
+        if attempt is None:
+            text = f'pod group "{entry.group}" is not there any more'
+            return GroupDone([(one, Diagnosis.error(one.pod, revision, text)) for one in members])
         group, now = self._groups.group_of_entry(entry), self._clock.boottime()
-        holds = self._holds.may_hold(group, now)
-        gang = self._gang(group, len(members), now, holds)
-        pods = [member.pod for member in members]
-        place_one = functools.partial(placer.member, holds=holds)
-        outcomes = yield from place_gang(
-            gang, pods, place_one, self._context, lambda: _gone(members) or broken()
+        waits = _waits(attempt, group)
+        holds = waits and self._holds.may_hold(group, now)
+        outcome = yield from self._scheduling.attempt(
+            dataclasses.replace(attempt, holds=holds),
+            revision,
+            place,
+            lambda: _gone(members) or broken(),
         )
-        self._record_attempt(group, outcomes, holds)
-        return GroupDone(list(zip(members, outcomes, strict=True)))
+        if outcome.status.code is not Code.SUCCESS:
+            self._group_conditions.report(attempt.group, outcome.status)
+        note = self._overdue_note(group, now) if waits else ""
+        decided = [_with_note(outcome.members[member.uid], note) for member in members]
+        self._record_attempt(group, decided, waits, holds)
+        told = list(zip(members, decided, strict=True))
+        return GroupDone(told, attempt.group, outcome.victims)
 
     def member_bound(self, entry: QueuedPodInfo) -> None:
         """A pod was bound; once enough members of a PodGroup are, its condition says so."""
@@ -171,47 +163,19 @@ class GangScheduler:
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _attempt_pod_group(
-        self,
-        entry: QueuedPodInfo,
-        revision: Revision,
-        placer: MemberPlacer,
-        broken: Callable[[], str],
-    ) -> Generator[bool, bool | None, GroupDone]:
-        members = (entry, *entry.companions)
-        attempt = attempt_of(members, self._groups, self._context.cache)
-        if attempt is None:
-            text = f'pod group "{entry.group}" is not there any more'
-            return GroupDone([(one, Diagnosis.error(one.pod, revision, text)) for one in members])
-        outcome = yield from self._scheduling.attempt(
-            attempt, revision, placer.in_placement, lambda: _gone(members) or broken()
-        )
-        if outcome.status.code is not Code.SUCCESS:
-            self._group_conditions.report(attempt.group, outcome.status)
-        decided = [(member, outcome.members[member.uid]) for member in members]
-        return GroupDone(decided, attempt.group, outcome.victims)
-
-    def _gang(self, group: PodGroupState, members: int, now: float, holds: bool) -> Gang:
-        """What is to be placed of a group, so many of whose members are in flight."""
-        return Gang(
-            group.name,
-            needed=self._groups.needed(group) + members,  # in flight, they count as on their way
-            min_member=self._groups.min_count(group) or 0,
-            message_suffix=self._overdue_note(group, now),
-            hold_message_suffix=HOLD_MESSAGE if holds else "",
-        )
-
     def _record_attempt(
-        self, group: PodGroupState, outcomes: Sequence[Decision], holds: bool
+        self, group: PodGroupState, outcomes: Sequence[Decision], waits: bool, holds: bool
     ) -> None:
-        """Keep what the attempt of a group came to; ``holds``: whether it might hold room."""
+        """Keep what the attempt of a group came to. ``waits``: whether it needed more members than
+        were placed before; ``holds``: whether it might hold room.
+        """
         refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
         if holds and self._holds.attempted(group, refusals, self._clock.boottime()):
             first = pod_object(outcomes[0].pod)
             note = f'pod group "{group.name}" has waited in vain.{HOLD_MESSAGE}'
             self._emit(first, "GangHoldsRoom", note, group)
             self._emit_on_declaration(group, "GangHoldsRoom", note, first)
-        if len(refusals) == len(outcomes):
+        if waits and len(refusals) == len(outcomes):
             self._unplaced[group] = refusals
         else:
             self._unplaced.pop(group, None)
@@ -303,3 +267,18 @@ def _gone(members: Sequence[QueuedPodInfo]) -> str:
     """Which member is not to be placed any more, "" when all are."""
     gone = next((member for member in members if member.state is not QueueState.IN_FLIGHT), None)
     return f"pod {key(gone.pod)} is gone, is going, or has a node" if gone is not None else ""
+
+
+def _waits(attempt: GroupAttempt, group: PodGroupState) -> bool:
+    """Whether a group needs more members than are placed. Members beyond its minimum are waited for
+    by nobody.
+    """
+    return not group.begun and len(attempt.scheduled) < attempt.group.min_count
+
+
+def _with_note(outcome: Decision, note: str) -> Decision:
+    """What a member that is not placed is told beside its reason."""
+    if not isinstance(outcome, Diagnosis) or not (note or outcome.held):
+        return outcome
+    message = outcome.message + note + (HOLD_MESSAGE if outcome.held else "")
+    return dataclasses.replace(outcome, message=message)

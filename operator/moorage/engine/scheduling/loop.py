@@ -173,7 +173,7 @@ class SchedulingLoop:
             attempts.gangs.go_on(attempt)
         elif (revision := attempts.admit(attempt)) is None:
             return
-        elif attempt.entry.is_tried_as_group:
+        elif attempt.entry.as_group:
             attempts.gangs.begin(attempt, revision)
         elif revision.extenders and extenders_interested(pod, revision):
             self.extenders.begin(attempt.entry, revision)
@@ -209,7 +209,7 @@ class SchedulingLoop:
         one would only take the turns of that one.
         """
         waits_for_group = (
-            attempt.entry.is_tried_as_group
+            attempt.entry.as_group
             and attempt.placing is None
             and self.attempts.gangs.must_wait(attempt)
         )

@@ -7,12 +7,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
-from moorage.engine.scheduling.gang_holds import HOLD_AFTER_SECONDS, HOLD_MESSAGE, MAX_HOLD_SECONDS
+from moorage.core.objects.pods import Pod
+from moorage.engine.scheduling.group_holds import HOLD_AFTER_SECONDS, HOLD_MESSAGE, MAX_HOLD_SECONDS
 from tests.builders import make_pod
 from tests.engine.running import Running
-from tests.engine.scheduling.test_gang_scheduler import come, condition, group, member, placed, run
+from tests.engine.scheduling import test_gang_scheduler as gangs
+from tests.engine.scheduling.test_gang_scheduler import come, condition, group, placed, run
+
+
+def member(*args: Any, **spec: Any) -> Pod:
+    """A member that nobody has to go for."""
+    return gangs.member(*args, preemption_policy="Never", **spec)
 
 
 def held(world: Running) -> dict[str, str]:
@@ -93,7 +101,7 @@ def test_what_is_held_is_told_and_ends() -> None:
         await world.clock.advance(MAX_HOLD_SECONDS)
         assert world.node("late")
         assert held(world) == {}
-        await world.clock.advance(MAX_HOLD_SECONDS - 10)
+        await world.clock.advance(MAX_HOLD_SECONDS - 60)
         assert held(world) == {}
         world.kube.delete(world.kube.pods["uid-late"])
         await world.clock.advance(20)
@@ -145,6 +153,28 @@ def test_who_is_not_kept_out(before: Callable[[Running], Any]) -> None:
         come(world, make_pod("late", cpu="4", priority=0))
         await world.clock.advance(2)
         assert world.node("late")
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("created", ["2026-11-30T06:00:00Z", "2026-11-30T08:00:00Z"])
+def test_younger_pods_of_the_same_priority(created: str) -> None:
+    """They are kept out, older ones are not."""
+
+    def at(time: str, pod: Pod) -> Pod:
+        meta = msgspec.structs.replace(pod.metadata, creation_timestamp=time)
+        return msgspec.structs.replace(pod, metadata=meta)
+
+    async def scenario(world: Running) -> None:
+        await filled(world, priority=-1)
+        members = [at("2026-11-30T07:00:00Z", member(f"g{i}", cpu="4")) for i in range(2)]
+        come(world, group(2), *members)
+        await world.clock.advance(HOLD_AFTER_SECONDS + 10)
+        assert sorted(held(world)) == ["g0", "g1"]
+        come(world, at(created, make_pod("late", cpu="4")))
+        world.kube.delete(world.kube.pods["uid-low0"])
+        await world.clock.advance(20)
+        assert bool(world.node("late")) is (created < "2026-11-30T07")
 
     run(scenario)
 

@@ -1,17 +1,16 @@
-"""Gang holds: room that is kept free of pods of lower priority for the first gang that waits, so
-that a stream of these cannot starve it.
+"""Group holds: room that is kept free for the first group that waits, so that a stream of pods of
+lower priority, or of younger ones of the same, cannot starve it.
 
-A gang holds nothing at first. One that has waited in vain for ``HOLD_AFTER_SECONDS`` seconds may
-hold room, one gang at a time, the most important one, the one that waits longest among equals; for
-``MAX_HOLD_SECONDS`` seconds at most, and not again for as long. Its members are nominated: those
-that fit to where they do, the others to nodes where they would without pods of lower priority,
-which stay until they end. Pods of its own priority or a higher one are not kept out, so that who
-may not choose a priority cannot hold up others. A gang that would not fit even then holds nothing.
+A group holds nothing at first. One that has waited in vain for ``HOLD_AFTER_SECONDS`` seconds may
+hold room, one group at a time, the most important one, the one that waits longest among equals; for
+``MAX_HOLD_SECONDS`` seconds at most, and not again for as long. Its members are nominated to where
+they would be without those pods (``core/cycle/group_seats.py``), which stay until they end. A group
+that would not fit even then holds nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from moorage.core.columns.nominations import Nominator
 from moorage.core.cycle.context import Diagnosis
@@ -21,18 +20,14 @@ from moorage.engine.reports.pod_conditions import PodConditionWriter
 
 HOLD_AFTER_SECONDS = 30.0
 MAX_HOLD_SECONDS = 300.0
-MAX_GANG_SIZE = 200
-"""Members of a gang that room is held for, at most: it is tried without backoff while it holds
-some.
-"""
 HOLD_MESSAGE = (
-    f" Room is held for the group against pods of lower priority, for {MAX_HOLD_SECONDS:g} s at "
-    f"most."
+    f" Room is held for the group against pods of lower priority and younger ones of the same, for "
+    f"{MAX_HOLD_SECONDS:g} s at most."
 )
 
 
-class GangNominations:
-    """Says which gang may hold room, and nominates its members. ``unplaced``: the groups that are
+class GroupHolds:
+    """Says which group may hold room, and ends it. ``unplaced``: the groups that are
     complete and did not fit, with the diagnoses of their members.
     """
 
@@ -62,12 +57,9 @@ class GangNominations:
         return group in due and group is min(due, key=self._rank)
 
     def _is_due(self, group: PodGroupState, now: float) -> bool:
-        """Whether it has waited for long, has not held room lately, and is not too large."""
-        return (
-            now - group.complete_since >= HOLD_AFTER_SECONDS
-            and now >= self._resting.get(group, 0.0)
-            and group.present <= MAX_GANG_SIZE
-        )
+        """Whether it has waited for long, and has not held room lately."""
+        waited = now - group.complete_since
+        return waited >= HOLD_AFTER_SECONDS and now >= self._resting.get(group, 0.0)
 
     def attempted(self, group: PodGroupState, refusals: Sequence[Diagnosis], now: float) -> bool:
         """The attempt of a group that might hold room ended so; whether it holds some from now on
@@ -80,6 +72,7 @@ class GangNominations:
             return begins
         self._holder = None
         self._rest(group, now + HOLD_AFTER_SECONDS, now)
+        self._let_go(refusal.pod for refusal in refusals)
         return False
 
     def end_if_due(self, now: float) -> None:
@@ -95,10 +88,14 @@ class GangNominations:
             return
         self._holder = None
         self._rest(group, now + MAX_HOLD_SECONDS, now)
-        for entry in group.waiting.values():
-            if self._nominations.nominated_node(entry.uid):
-                self._nominations.nominate(entry.pod, "")
-                self._pod_conditions.write_nomination(entry.pod)
+        self._let_go(entry.pod for entry in group.waiting.values())
+
+    def _let_go(self, pods: Iterable[Pod]) -> None:
+        for pod in pods:
+            nominated = self._nominations.get(pod.metadata.uid)
+            if nominated is not None and nominated.held:
+                self._nominations.nominate(pod, "")
+                self._pod_conditions.write_nomination(pod)
 
     def _rest(self, group: PodGroupState, until: float, now: float) -> None:
         self._resting = {other: end for other, end in self._resting.items() if end > now} | {
