@@ -22,7 +22,6 @@ from moorage.engine.scheduling.extender_cycles import (
     MAX_CYCLES_PER_PROFILE,
     REQUEUE_INTERVAL_SECONDS,
 )
-from moorage.engine.scheduling.gang_attempts import NO_EXTENDERS_FOR_GROUPS
 from moorage.ports.errors import EdgeError, Forbidden, Retryable
 from moorage.ports.leadership import Fence
 from tests.builders import make_node, make_pod
@@ -270,16 +269,15 @@ def test_pods_that_only_plugins_refused_are_left_alone() -> None:
     run(scenario, a_profile({"filterVerb": "f"}))
 
 
-def test_a_pod_group_is_told_that_extenders_are_not_asked_about_it() -> None:
-    """Rather than placed without them."""
+def test_members_of_groups_that_others_declare_go_where_extenders_say() -> None:
+    """Each of them is asked about."""
 
     async def scenario(world: Running) -> None:
+        world.extenders.answers["filter"] = only("n2")
         for obj in (group(2), member("a"), member("b")):
             world.kube.put(obj)
         await world.clock.advance(TRIED_AGAIN)
-        assert not world.kube.bindings
-        assert not world.extenders.calls
-        assert any(NO_EXTENDERS_FOR_GROUPS in note for note in world.notes("FailedScheduling"))
+        assert [world.node("a"), world.node("b")] == ["n2", "n2"]
 
     run(scenario, a_profile({"filterVerb": "f"}))
 
