@@ -147,6 +147,7 @@ def placed(pod: Pod, context: CycleContext, by: Revision) -> tuple[str, list[str
 
 FOUR_AND_TWO = tuple(whole(f"d{i}", link="x" if i < 4 else "y") for i in range(6))
 PAIRS = tuple(whole(f"d{i}", link=str(i // 2)) for i in range(6))
+SIX_AND_TWO = tuple(whole(f"d{i}", link="x" if i < 6 else "y") for i in range(8))
 NESTED = tuple(whole(f"d{i}", link=str(i // 4), root=str(i // 2)) for i in range(8))
 
 
@@ -168,6 +169,7 @@ class Taken(NamedTuple):
         Taken(FOUR_AND_TWO, (LINK,), (), (2, 0), ["d4", "d5"]),
         Taken(FOUR_AND_TWO, (LINK,), (), (3, 0), ["d0", "d1", "d2"]),
         Taken(FOUR_AND_TWO, (LINK,), ((1, 0),), (1, 0), ["d5"]),
+        Taken(SIX_AND_TWO, (LINK,), ((3, 0),), (1, 0), ["d3"]),
         Taken(FOUR_AND_TWO, (), (), (2, 0), ["d0", "d1"]),
         Taken(PAIRS, (LINK,), ((1, 0),), (1, 0), ["d1"]),
         Taken(PAIRS, (LINK,), ((1, 0),), (2, 0), ["d2", "d3"]),
@@ -187,6 +189,7 @@ class Taken(NamedTuple):
         "the smallest island that has enough",
         "the island that has enough",
         "one of an island that is broken, not of a whole one",
+        "one of a broken island, though it has more to spare",
         "first fit without islands",
         "the other one of a broken island",
         "an island that has enough",
