@@ -81,8 +81,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="groups: a minimum that was met is said again and again",
         file="core/queue/pod_group_members.py",
-        old="not spec.initially_scheduled and group.bound >= spec.min_count",
-        new="group.bound >= spec.min_count",
+        old="(not spec.initially_scheduled) and (group.bound >= spec.min_count)",
+        new="(group.bound >= spec.min_count)",
         tests=(
             f"{_TESTS}/queue/test_pod_group_members.py::test_a_minimum_that_is_met_is_to_be_said",
         ),
@@ -514,6 +514,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
                 "::test_all_members_that_budgets_protect_are_counted"
             ),
         ),
+    ),
+    Mutant(
+        name="device search: what did not lead on stays taken",
+        file="core/devices/allocator.py",
+        old="self._undo_to(len(self._undos) - 1)",
+        new="pass",
+        tests=(f"{_TESTS}/devices/test_allocator.py",),
     ),
     Mutant(
         name="device search: the first alternative is no better",
@@ -1163,7 +1170,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         name="replay: nominations are not restored",
-        file="core/recording/replay.py",
+        file="core/recording/state_changes.py",
         old="cache.nominations.restore(change)",
         new="pass",
         tests=(f"{_TESTS}/recording/test_replay.py::test_a_nomination_is_as_it_was",),
@@ -1378,6 +1385,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         old="undo.callback(cache.remove_node, name)",
         new="pass",
         tests=(f"{_TESTS}/explaining/test_true.py",),
+    ),
+    Mutant(
+        name="explaining: one node more than it takes",
+        file="core/explaining/cluster_changes.py",
+        old="helped.add(size)\n        return AddedNodes(number, node.metadata.name)",
+        new="helped.add(size)\n        return AddedNodes(number + 1, node.metadata.name)",
+        tests=(f"{_TESTS}/explaining/test_explanations.py",),
     ),
     Mutant(
         name="explaining: a kind of change is searched to its end before the next one's turn",

@@ -136,7 +136,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="extenders: a cycle that has not begun is cancelled",
-        file="engine/scheduling/extender_cycles.py",
+        file="engine/scheduling/extender_runner.py",
         old="if self.running and self.task is not None:",
         new="if self.task is not None:",
         tests=("tests/engine/scheduling/test_extender_cycles.py",),
@@ -399,7 +399,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="extenders: something else overrules that a pod is gone",
-        file="engine/scheduling/extender_cycles.py",
+        file="engine/scheduling/extender_runner.py",
         old="if not self.ended or self.interruption is not None:",
         new="if True:",
         tests=(
@@ -425,10 +425,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="budget: a search for devices is never set down",
-        file="core/devices/allocator.py",
-        old="                if pause():\n                    return False\n",
-        new="",
-        tests=("tests/core/devices/test_allocator.py",),
+        file="core/devices/device_searches.py",
+        old="return budget.over or 0 < seconds < search.seconds",
+        new="return 0 < seconds < search.seconds",
+        tests=("tests/core/devices/test_device_searches.py",),
     ),
     Mutant(
         name="budget: nothing is above its ceiling",
