@@ -1,6 +1,6 @@
 """Metrics, by prometheus-client.
 
-What kube-scheduler measures too has its names, labels and buckets (1.36,
+What kube-scheduler measures too has its names, labels and buckets (1.37,
 ``pkg/scheduler/metrics``), so that dashboards and alerts work as they are; what is ours begins with
 ``moorage_``. Label values come from small closed sets, never from users, except profile, plugin and
 gate names.

@@ -64,8 +64,8 @@ _FINE = 64
 """Costs are counted in so many parts of a thousandth of a device."""
 _LEFT_COST = 30
 """To leave all cpu of the largest node, or ``_DEVICES`` devices, costs so many thousandths of a
-device: as waste grows by little everywhere, nodes are filled up. From 20 to 40 the openb trace
-(tests/bench/openb) does equally well.
+device: as waste grows by little everywhere, nodes are filled up. Chosen with a plain replay of the
+openb trace (tests/bench/openb), in which 20 and 40 did equally well.
 """
 _DEVICES = 8
 _MOST_COST = 2**39
