@@ -286,6 +286,7 @@ def test_stretches_find_together_what_one_replay_does(
 
 
 @given(STEPS, st.integers(0, 2**20), st.integers(2, 12))
+@example(["loss", "next_file", "decide"], 390, 5)
 def test_so_they_do_where_a_byte_was_changed(steps: list[str], place: int, count: int) -> None:
     """What comes after it in its file is not read."""
     options = ReplayOptions(keep_going=True)

@@ -54,14 +54,20 @@ class Stretch(NamedTuple):
 
 
 def stretches(recording: Recording, count: int) -> list[Stretch]:
-    """At most so many, of about as many entries each, that are the whole recording."""
-    sizes = recording.sizes
-    begins, size = [0], 0
-    for place, entries in enumerate(sizes):
-        if size * count >= sum(sizes):
-            begins.append(place)
-            size = 0
-        size += entries
+    """About so many, of about as many entries each, that are the whole recording. Where there are
+    several, a file begins another one: the one before may be torn, and reading goes on there.
+    """
+    if count == 1:
+        return [Stretch()]
+    total = sum(recording.sizes)
+    begins, place, size = list[int](), 0, 0
+    for segment in recording.segments:
+        for i, entries in enumerate(segment.sizes):
+            if i == 0 or size * count >= total:
+                begins.append(place)
+                size = 0
+            size += entries
+            place += 1
     return [Stretch(*each) for each in zip(begins, [*begins[1:], None], strict=True)]
 
 
