@@ -174,7 +174,8 @@ def test_a_gang_is_bound_whole_or_not_at_all(world: World) -> None:
     )
     world.apply(pod_group(3), member("c"))
     why = world.said("a", "fit")
-    assert "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining; " in why
+    assert "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining" in why
+    assert "; 'c' does not fit: 0/" in why
     assert "Insufficient cpu" in why
     assert world.bound() == []
     world.nodes("gangs-2")

@@ -363,11 +363,12 @@ def test_the_public_surface() -> None:
 PINNED = """
 ARGUMENTS MAX_NODE_SCORE SKIP SUCCESS ActionType ActorTools Aspect BindActor ClusterEvent
 ClusterEventWithHint Code Codes DependentPlugin EventResource ExtensionPoint FailedAttempt
-FallibleFilterPlugin FeasibleScorePlugin FieldErrorType FilterPlugin HasMetadata Lister Node
-NodeScores ObjectMeta ObjectReadingPlugin PermitActor PermitWait Plugin PluginRegistration
-PluginSpec Pod PostBindActor PostFilterActor PostFilterPlugin PostFilterResult PreBindActor
-PreEnqueuePlugin PreFilterExtensions PreFilterPlugin PreFilterResult PreScorePlugin QuantityError
-QueueingHintFn Reason ReservePlugin ReserveResult Rows ScalarPlugin ScoreExtensions ScorePlugin
-Scores SharedSignPlugin SignPlugin SkippingReservePlugin Snapshot Status Struct Versioned Violation
-Why default_normalize_score error_status key milli_value pod_ref rejected value
+FallibleFilterPlugin FeasibleScorePlugin FieldErrorType FilterPlugin GroupSpec HasMetadata Lister
+Node NodeScores ObjectMeta ObjectReadingPlugin PermitActor PermitWait Placement PlacementScorePlugin
+Plugin PluginRegistration PluginSpec Pod PostBindActor PostFilterActor PostFilterPlugin
+PostFilterResult PreBindActor PreEnqueuePlugin PreFilterExtensions PreFilterPlugin PreFilterResult
+PreScorePlugin Proposal QuantityError QueueingHintFn Reason ReservePlugin ReserveResult Rows
+ScalarPlugin ScoreExtensions ScorePlugin Scores SharedSignPlugin SignPlugin SkippingReservePlugin
+Snapshot Status Struct Versioned Violation Why default_normalize_score error_status key milli_value
+pod_ref rejected value
 """
