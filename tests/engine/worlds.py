@@ -46,9 +46,9 @@ from moorage.engine.scheduling.attempt import SchedulingAttempt
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.extender_runner import ExtenderRunner
-from moorage.engine.scheduling.gang_attempts import GangAttempts
-from moorage.engine.scheduling.gang_scheduler import GangScheduler, GroupReports
+from moorage.engine.scheduling.group_attempts import GroupAttempts
 from moorage.engine.scheduling.group_extenders import GroupExtenders
+from moorage.engine.scheduling.group_scheduler import GroupReports, GroupScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -255,7 +255,7 @@ class Bench:
         held = HeldPods(self.live, self.queue, reports, ports)
         told = GroupConditionWriter(self.kube, self.clock, self.cache.store)
         heard = GroupReports(self.pod_conditions, told, held)
-        gang_scheduler = GangScheduler(self.context, self.queue, heard, ports)
+        group_scheduler = GroupScheduler(self.context, self.queue, heard, ports)
         promises = NominationController(
             self.cache,
             self.queue,
@@ -268,7 +268,7 @@ class Bench:
             self.cache,
             self.queue,
             self.pod_conditions,
-            gang_scheduler,
+            group_scheduler,
             promises,
             self.binder,
             self.preemptor,
@@ -277,7 +277,7 @@ class Bench:
         )
         runner = ExtenderRunner(self.context, ports)
         group_extenders = GroupExtenders(self.context, runner, self.work, ports.clock)
-        gangs = GangAttempts(self.queue, self.live, outcomes, group_extenders, ports.clock)
+        gangs = GroupAttempts(self.queue, self.live, outcomes, group_extenders, ports.clock)
         attempts = SchedulingAttempts(self.context, self.queue, self.live, gangs, ports)
         extenders = ExtenderCycles(self.context, self.queue, attempts, runner, ports.clock)
         self.loop = SchedulingLoop(
@@ -290,7 +290,7 @@ class Bench:
             self.context.budget,
             self.clock,
         )
-        self.under_way = PodsUnderWay(attempts.gangs, extenders, self.binder)
+        self.under_way = PodsUnderWay(attempts.group_attempts, extenders, self.binder)
         resolution = RESOLVER(a_body("test"), {})
         self.live["test"] = resolution.revision
         self.queue.set_profile("test", resolution.queue_config, self.clock.boottime())

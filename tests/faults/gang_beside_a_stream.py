@@ -9,7 +9,7 @@ import asyncio
 
 from tests.builders import make_pod
 from tests.engine.running import Running
-from tests.engine.scheduling.test_gang_scheduler import come, condition, group, member, placed
+from tests.engine.scheduling.test_group_scheduler import come, condition, group, member, placed
 from tests.faults.stage import verdict
 
 

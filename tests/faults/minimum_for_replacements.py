@@ -10,7 +10,7 @@ import asyncio
 import msgspec
 
 from tests.engine.running import Running
-from tests.engine.scheduling.test_gang_scheduler import come, condition, group, member
+from tests.engine.scheduling.test_group_scheduler import come, condition, group, member
 from tests.faults.stage import verdict
 
 

@@ -13,7 +13,7 @@ import msgspec
 from moorage.core.objects.pods import PodStatus, SchedulingGate
 from tests.builders import make_pod
 from tests.engine.running import Running
-from tests.engine.scheduling.test_gang_scheduler import come, condition
+from tests.engine.scheduling.test_group_scheduler import come, condition
 from tests.faults.stage import verdict
 
 

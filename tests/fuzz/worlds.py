@@ -150,7 +150,7 @@ class World:
         for _ in range(most):
             if not self.bench.attempt():
                 break
-            while loop.attempts.gangs.decided or loop.paused:
+            while loop.attempts.group_attempts.decided or loop.paused:
                 loop.go_on()
             self._end_attempts()
 

@@ -339,7 +339,7 @@ MUTANTS: Final = (
     Mutant(
         name="budget: who is refused beside a gang that is taken back waits on",
         file="engine/scheduling/attempts.py",
-        old="            self.gangs.kept_out.append(entry.uid)\n",
+        old="            self.group_attempts.kept_out.append(entry.uid)\n",
         new="            pass\n",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
@@ -352,7 +352,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="gangs: a profile places two at once",
-        file="engine/scheduling/gang_attempts.py",
+        file="engine/scheduling/group_attempts.py",
         old=(
             "        if self.groups.get(attempt.entry.scheduler_name, attempt) is not "
             "attempt:\n            return True\n"
@@ -362,28 +362,28 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="gangs: those of all profiles are placed one after another",
-        file="engine/scheduling/gang_attempts.py",
+        file="engine/scheduling/group_attempts.py",
         old="        if self.groups.get(attempt.entry.scheduler_name, attempt) is not attempt:\n",
         new="        if self.groups and attempt not in self.groups.values():\n",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="gangs: who was begun first has no room made",
-        file="engine/scheduling/gang_attempts.py",
+        file="engine/scheduling/group_attempts.py",
         old=" or (not self._restart_later_groups(attempt)):",
         new=" or True:",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="gangs: who was taken back comes at once",
-        file="engine/scheduling/gang_attempts.py",
+        file="engine/scheduling/group_attempts.py",
         old="        return any((other.others_restarted for",
         new="        return False and any((other.others_restarted for",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="gangs: others are taken back again and again",
-        file="engine/scheduling/gang_attempts.py",
+        file="engine/scheduling/group_attempts.py",
         old="            attempt.restart_was_futile |= alone\n",
         new="",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
@@ -408,14 +408,14 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="gangs: who did not fit beside another one waits on",
-        file="engine/scheduling/gang_attempts.py",
+        file="engine/scheduling/group_attempts.py",
         old="            self.kept_out.append(pod.metadata.uid)\n",
         new="",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="budget: a half-placed gang outlives its replica",
-        file="engine/scheduling/gang_attempts.py",
+        file="engine/scheduling/group_attempts.py",
         old="        for attempt in self.groups.values():\n            attempt.undo_placing()\n",
         new="",
         tests=(

@@ -111,7 +111,7 @@ class Engine(EngineParts):
         yield "asking extenders again", lambda: self.extender_cycles.requeue_rejected(live.values())
         if live.deciding:
             yield "checking nominations", lambda: self.nomination_controller.check_due(now)
-            yield "reporting gangs", lambda: self.gang_scheduler.report_due(now)
+            yield "reporting gangs", lambda: self.group_scheduler.report_due(now)
             yield "reporting what is set aside", self.set_aside.report_due
         yield "telling pods that are held", lambda: self._tell_held(now)
         failures = self.queue_reports

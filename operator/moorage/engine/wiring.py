@@ -61,9 +61,9 @@ from moorage.engine.reports.set_aside import SetAsideReporter
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.extender_runner import ExtenderRunner
-from moorage.engine.scheduling.gang_attempts import GangAttempts
-from moorage.engine.scheduling.gang_scheduler import GangScheduler, GroupReports
+from moorage.engine.scheduling.group_attempts import GroupAttempts
 from moorage.engine.scheduling.group_extenders import GroupExtenders
+from moorage.engine.scheduling.group_scheduler import GroupReports, GroupScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -156,7 +156,7 @@ class EngineParts:
         siblings = Siblings(self.cache, self.pod_groups)
         tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods, siblings)
         actors = join(registry, factories, tools)
-        self.gang_scheduler = GangScheduler(
+        self.group_scheduler = GroupScheduler(
             self.context,
             self.queue,
             GroupReports(self.pod_conditions, self.group_conditions, self.held_pods),
@@ -172,7 +172,7 @@ class EngineParts:
             cache=self.cache,
             queue=self.queue,
             pod_conditions=self.pod_conditions,
-            gang_scheduler=self.gang_scheduler,
+            group_scheduler=self.group_scheduler,
             nomination_controller=self.nomination_controller,
             binder=self.binder,
             preemptor=Preemptor(ports, self.cache, self.pod_conditions, self.binder),
@@ -181,8 +181,10 @@ class EngineParts:
         )
         runner = ExtenderRunner(self.context, ports)
         group_extenders = GroupExtenders(self.context, runner, self.work, ports.clock)
-        gangs = GangAttempts(self.queue, self.live, outcomes, group_extenders, ports.clock)
-        attempts = SchedulingAttempts(self.context, self.queue, self.live, gangs, ports)
+        group_attempts = GroupAttempts(
+            self.queue, self.live, outcomes, group_extenders, ports.clock
+        )
+        attempts = SchedulingAttempts(self.context, self.queue, self.live, group_attempts, ports)
         self.extender_cycles = ExtenderCycles(
             self.context, self.queue, attempts, runner, ports.clock
         )
@@ -196,7 +198,7 @@ class EngineParts:
             budget=self.context.budget,
             clock=clock,
         )
-        self.under_way = PodsUnderWay(attempts.gangs, self.extender_cycles, self.binder)
+        self.under_way = PodsUnderWay(attempts.group_attempts, self.extender_cycles, self.binder)
 
     def _wire_profiles(self, registry: Registry, resolver: ProfileResolver) -> None:
         """Profiles: from objects to what is live, and their statuses."""

@@ -15,7 +15,7 @@ from moorage.engine.reports.held_pods import (
 )
 from tests.builders import make_pod
 from tests.engine.running import Running
-from tests.engine.scheduling.test_gang_scheduler import come, group, member
+from tests.engine.scheduling.test_group_scheduler import come, group, member
 from tests.engine.test_out_of_tree import in_a_loop
 from tests.engine.worlds import a_body
 from tests.fakes.kube import InMemoryKube

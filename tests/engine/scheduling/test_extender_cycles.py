@@ -26,7 +26,7 @@ from moorage.ports.errors import EdgeError, Forbidden, Retryable
 from moorage.ports.leadership import Fence
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
-from tests.engine.scheduling.test_gang_scheduler import group, member
+from tests.engine.scheduling.test_group_scheduler import group, member
 from tests.engine.worlds import a_body, unreadable
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.extenders import ExtenderCall

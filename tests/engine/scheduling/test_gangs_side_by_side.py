@@ -17,7 +17,7 @@ from moorage.core.objects.pods import Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS
-from moorage.engine.scheduling.gang_attempts import GangAttempts
+from moorage.engine.scheduling.group_attempts import GroupAttempts
 from moorage.ports.leadership import Fence
 from tests.builders import make_node, make_pod
 from tests.engine.scheduling.test_slices import placed, run
@@ -324,7 +324,7 @@ def test_a_replica_that_stops_takes_back_both() -> None:
 
 STEPS = [
     *(
-        (GangAttempts, name)
+        (GroupAttempts, name)
         for name in (
             "begin",
             "go_on",

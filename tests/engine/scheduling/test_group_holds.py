@@ -14,8 +14,8 @@ from moorage.core.objects.pods import Pod
 from moorage.engine.scheduling.group_holds import HOLD_AFTER_SECONDS, HOLD_MESSAGE, MAX_HOLD_SECONDS
 from tests.builders import make_pod
 from tests.engine.running import Running
-from tests.engine.scheduling import test_gang_scheduler as gangs
-from tests.engine.scheduling.test_gang_scheduler import come, condition, group, placed, run
+from tests.engine.scheduling import test_group_scheduler as gangs
+from tests.engine.scheduling.test_group_scheduler import come, condition, group, placed, run
 
 
 def member(*args: Any, **spec: Any) -> Pod:

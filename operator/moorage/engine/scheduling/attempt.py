@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from moorage.core.cycle.context import Decision
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.scheduling.gang_scheduler import GroupDone
+from moorage.engine.scheduling.group_scheduler import GroupDone
 
 
 @dataclasses.dataclass(slots=True, eq=False)

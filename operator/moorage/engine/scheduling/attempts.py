@@ -18,7 +18,7 @@ from moorage.core.structures.budget import OutOfTime
 from moorage.engine.live_revisions import LiveRevisions, LiveTrial
 from moorage.engine.reports.pod_conditions import attempt_error, pod_object
 from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
-from moorage.engine.scheduling.gang_attempts import GangAttempts
+from moorage.engine.scheduling.group_attempts import GroupAttempts
 from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event
@@ -33,11 +33,11 @@ class SchedulingAttempts:
         context: CycleContext,
         queue: SchedulingQueue,
         live: LiveRevisions,
-        gangs: GangAttempts,
+        group_attempts: GroupAttempts,
         ports: Ports,
     ) -> None:
-        self.gangs = gangs
-        self.outcomes = gangs.outcomes
+        self.group_attempts = group_attempts
+        self.outcomes = group_attempts.outcomes
         self._context = context
         self._queue = queue
         self._live = live
@@ -62,7 +62,7 @@ class SchedulingAttempts:
             revision is None
             or not self._queue.serves(entry.scheduler_name)
             or entry.state is not QueueState.IN_FLIGHT
-            or (entry.group and self.gangs.includes(attempt))
+            or (entry.group and self.group_attempts.includes(attempt))
         ):
             give_back(entry, self._queue, self._clock.boottime())
             return None
@@ -127,8 +127,8 @@ class SchedulingAttempts:
             return attempt_error(outcome.pod, outcome.revision, error)
 
     def _handle(self, entry: QueuedPodInfo, outcome: Decision, started: float) -> None:
-        if self.gangs.groups and isinstance(outcome, Diagnosis):
-            self.gangs.kept_out.append(entry.uid)
+        if self.group_attempts.groups and isinstance(outcome, Diagnosis):
+            self.group_attempts.kept_out.append(entry.uid)
         self.outcomes.handle(entry, outcome, started)
 
     def _skip(self, entry: QueuedPodInfo) -> None:

@@ -100,7 +100,7 @@ class SchedulingLoop:
         """Make decisions until cancelled."""
         while True:
             # 1. What was begun goes on in its turn.
-            if self.attempts.gangs.decided or (
+            if self.attempts.group_attempts.decided or (
                 self.paused
                 and self.can_go_on
                 and self.attempts.allowed
@@ -139,8 +139,8 @@ class SchedulingLoop:
             self.paused.append(attempt)
             self.next_turn = 2 * now - began
         else:
-            if self.attempts.gangs.groups:
-                self.attempts.gangs.attempt_ended(attempt)
+            if self.attempts.group_attempts.groups:
+                self.attempts.group_attempts.attempt_ended(attempt)
         with guard("counting a profile's turn"):
             self.turns.used(entry.scheduler_name, self.clock.boottime() - began)
 
@@ -148,8 +148,8 @@ class SchedulingLoop:
         """A slice for what was begun: members of gangs to be handed over first, then an attempt of
         a profile whose turn it is.
         """
-        if self.attempts.gangs.decided:
-            self.attempts.gangs.hand_over()
+        if self.attempts.group_attempts.decided:
+            self.attempts.group_attempts.hand_over()
             return
         attempt = min((one for one in self.paused if not one.waits), key=self._rank)
         self.paused.remove(attempt)
@@ -158,7 +158,7 @@ class SchedulingLoop:
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for what is under way."""
         self.live.deciding = False
-        self.attempts.gangs.undo()
+        self.attempts.group_attempts.undo()
         await self.extenders.settle()
         await self.attempts.outcomes.settle(seconds)
 
@@ -170,11 +170,11 @@ class SchedulingLoop:
         """
         pod, attempts = attempt.entry.pod, self.attempts
         if attempt.placing is not None:
-            attempts.gangs.go_on(attempt)
+            attempts.group_attempts.go_on(attempt)
         elif (revision := attempts.admit(attempt)) is None:
             return
         elif attempt.entry.as_group:
-            attempts.gangs.begin(attempt, revision)
+            attempts.group_attempts.begin(attempt, revision)
         elif revision.extenders and extenders_interested(pod, revision):
             self.extenders.begin(attempt.entry, revision)
         else:
@@ -196,7 +196,7 @@ class SchedulingLoop:
         """No pod is ready: go on at once with what can be, else wait for one."""
         if self.attempts.allowed and (
             self.queue.moves_pending
-            or self.attempts.gangs.decided
+            or self.attempts.group_attempts.decided
             or (self.paused and self.can_go_on)
         ):
             self.next_turn = 0.0
@@ -211,6 +211,6 @@ class SchedulingLoop:
         waits_for_group = (
             attempt.entry.as_group
             and attempt.placing is None
-            and self.attempts.gangs.must_wait(attempt)
+            and self.attempts.group_attempts.must_wait(attempt)
         )
         return waits_for_group, self.turns.late.get(attempt.entry.scheduler_name, 0.0)

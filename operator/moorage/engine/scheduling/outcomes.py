@@ -34,7 +34,7 @@ from moorage.engine.reports.pod_conditions import (
     PodConditionWriter,
     pod_object,
 )
-from moorage.engine.scheduling.gang_scheduler import GangScheduler, GroupDone
+from moorage.engine.scheduling.group_scheduler import GroupDone, GroupScheduler
 from moorage.engine.scheduling.nomination_controller import (
     NominationController,
     nominated_message,
@@ -58,7 +58,7 @@ class CycleOutcomes:
     cache: Cache
     queue: SchedulingQueue
     pod_conditions: PodConditionWriter
-    gang_scheduler: GangScheduler
+    group_scheduler: GroupScheduler
     nomination_controller: NominationController
     binder: Binder
     preemptor: Preemptor
@@ -177,7 +177,7 @@ class CycleOutcomes:
         now, pod = self.ports.clock.boottime(), placement.pod
         profile = placement.revision.scheduler_name
         self.queue.done(entry.uid)
-        self.gang_scheduler.member_bound(entry)
+        self.group_scheduler.member_bound(entry)
         self.ports.telemetry.attempt("scheduled", profile, now - entry.attempt_started)
         self.ports.telemetry.bound(entry.attempts, now - entry.initial_attempt_timestamp)
         note = f"Successfully assigned {key(pod)} to {placement.node}"
@@ -200,7 +200,7 @@ class CycleOutcomes:
             self.queue.requeue(entry, frozenset(), now)
         else:
             diagnosis = outcome.diagnosis(placement)
-            self.gang_scheduler.binding_failed(entry, diagnosis)
+            self.group_scheduler.binding_failed(entry, diagnosis)
             self._requeue_rejected(entry, diagnosis, now - entry.attempt_started)
         self.admission.admit_again(entry.uid)
 

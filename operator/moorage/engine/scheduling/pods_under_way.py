@@ -5,14 +5,16 @@ from __future__ import annotations
 from moorage.core.framework.revisions import Revision
 from moorage.engine.binding.binder import Binder
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
-from moorage.engine.scheduling.gang_attempts import GangAttempts
+from moorage.engine.scheduling.group_attempts import GroupAttempts
 
 
 class PodsUnderWay:
     """Counts pods between queue and node, and breaks off what is done for them."""
 
-    def __init__(self, gangs: GangAttempts, extenders: ExtenderCycles, binder: Binder) -> None:
-        self._gangs = gangs
+    def __init__(
+        self, group_attempts: GroupAttempts, extenders: ExtenderCycles, binder: Binder
+    ) -> None:
+        self._group_attempts = group_attempts
         self._extenders = extenders
         self._binder = binder
 
@@ -21,7 +23,7 @@ class PodsUnderWay:
         return (
             self._extenders.count(revision)
             + self._binder.count(revision)
-            + self._gangs.count(revision)
+            + self._group_attempts.count(revision)
         )
 
     def interrupt_pod(self, uid: str) -> None:

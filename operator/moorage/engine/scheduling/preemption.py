@@ -36,7 +36,7 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.binder import Binder
 from moorage.engine.reports.pod_conditions import PodConditionWriter, pod_condition, pod_object
-from moorage.engine.scheduling.gang_scheduler import GroupDone
+from moorage.engine.scheduling.group_scheduler import GroupDone
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, NotFound, Retryable
 from moorage.ports.event_recorder import Event

@@ -19,14 +19,14 @@ from moorage.engine.binding.actors.contract import (
 )
 from moorage.engine.binding.actors.default_binder import DefaultBinder
 from moorage.engine.binding.actors.device_binder import DeviceBinder
-from moorage.engine.binding.actors.gang_permitter import GangPermitter
+from moorage.engine.binding.actors.group_permitter import GroupPermitter
 from moorage.engine.binding.actors.volume_binder import VolumeBinder
 
 ACTORS: dict[str, ActorFactory] = {
     "DefaultBinder": DefaultBinder,
     "VolumeBinding": VolumeBinder,
     "DynamicResources": DeviceBinder,
-    "GangScheduling": GangPermitter,
+    "GangScheduling": GroupPermitter,
 }
 """By plugin name."""
 

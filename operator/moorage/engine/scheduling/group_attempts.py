@@ -1,4 +1,4 @@
-"""Gang attempts: the pod groups that are being placed, one of each profile at a time.
+"""Group attempts: the pod groups that are being placed, one of each profile at a time.
 
 A group is placed in slices, and what is placed of it stays placed in between. Those of several
 profiles are placed side by side, and see what each other's members take. So that two of them cannot
@@ -28,15 +28,15 @@ from moorage.core.structures.budget import OutOfTime
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import attempt_error
 from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
-from moorage.engine.scheduling.gang_scheduler import GroupDone
 from moorage.engine.scheduling.group_extenders import GroupExtenders
+from moorage.engine.scheduling.group_scheduler import GroupDone
 from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.slices import LOOP_SLICE_SECONDS, MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.ports.clock import Clock
 from moorage.ports.guards import FAULTS, guard
 
 
-class GangAttempts:
+class GroupAttempts:
     """Places pod groups in slices, one group of each profile at a time."""
 
     def __init__(
@@ -111,7 +111,7 @@ class GangAttempts:
         def place(pod: Pod, placement: Placement, /) -> Decision:
             return self._place(attempt, pod, revision, placement)
 
-        attempt.placing = self.outcomes.gang_scheduler.attempt(
+        attempt.placing = self.outcomes.group_scheduler.attempt(
             attempt.entry, revision, place, broken
         )
         self.go_on(attempt, first=True)

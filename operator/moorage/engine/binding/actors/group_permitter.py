@@ -9,7 +9,7 @@ from moorage.core.objects.pods import Pod
 from moorage.engine.binding.actors.contract import ActorTools
 
 
-class GangPermitter:
+class GroupPermitter:
     """Permits every pod: a group's members come here once enough of them are placed."""
 
     def __init__(self, _tools: ActorTools) -> None:

@@ -1,4 +1,4 @@
-"""The gang scheduler: attempts of pod groups, and what is reported of their members and PodGroups.
+"""The group scheduler: attempts of pod groups, and what is reported of their members and PodGroups.
 
 ``core.queue.pod_group_members`` says which members go together, ``core.cycle.group_attempts``
 places them; here both are joined to the engine.
@@ -66,7 +66,7 @@ class GroupReports(NamedTuple):
     held_pods: HeldPods
 
 
-class GangScheduler:
+class GroupScheduler:
     """Begins attempts of pod groups and reports what comes of them."""
 
     def __init__(
