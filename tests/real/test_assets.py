@@ -80,5 +80,5 @@ chmod +x "$target"
         for binary in assets.BINARIES
         if (old / binary.name).read_text() != (new / binary.name).read_text()
     }
-    assert differ == {"kube-apiserver", "kube-controller-manager"}
+    assert differ == {"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
     assert (old / "kube-apiserver").read_text() == "kubernetes-1.36\n"

@@ -80,7 +80,7 @@ BINARIES: Final = (
     ),
 )
 
-OLDER: Final = {"1.36": ("kube-apiserver", "kube-controller-manager")}
+OLDER: Final = {"1.36": ("kube-apiserver", "kube-controller-manager", "kube-scheduler")}
 """Older Kubernetes that is tried too: what is built of module kubernetes-VERSION instead."""
 
 
