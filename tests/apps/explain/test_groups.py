@@ -126,6 +126,92 @@ def test_a_member_is_judged_with_its_group(
     assert output.startswith("ml/trainer-0 fits with its group: it would go to n")
 
 
+def said_by(api: str, body: str, number: int = 3) -> str:
+    """Members without a schedulingGroup, which say so of their group."""
+    body = f"ml, {body}}}"
+    group = "schedulingGroup: {podGroupName: trainer},"
+    text = members(number).replace("ml}", body).replace(group, "")
+    return text + DECLARED.get(api, "")
+
+
+DECLARED = {
+    "scheduling.x-k8s.io/v1alpha1": """
+---
+apiVersion: scheduling.x-k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: trainer, namespace: ml}
+spec: {minMember: 3}
+""",
+    "scheduling.volcano.sh/v1beta1": """
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: trainer, namespace: ml}
+spec: {minMember: 3}
+""",
+}
+LABEL = "labels: {scheduling.x-k8s.io/pod-group: trainer}"
+OTHERS = [
+    pytest.param("scheduling.x-k8s.io/v1alpha1", LABEL, id="scheduler-plugins"),
+    pytest.param(
+        "annotation", f'{LABEL}, annotations: {{moorage.dev/min-member: "3"}}', id="annotation"
+    ),
+    pytest.param(
+        "scheduling.volcano.sh/v1beta1",
+        "annotations: {scheduling.k8s.io/group-name: trainer}",
+        id="Volcano",
+    ),
+    pytest.param(
+        "kueue",
+        "labels: {kueue.x-k8s.io/pod-group-name: trainer}, "
+        'annotations: {kueue.x-k8s.io/pod-group-total-count: "3"}',
+        id="Kueue",
+    ),
+]
+
+
+@pytest.mark.parametrize(("api", "body"), OTHERS)
+def test_members_of_all_apis_are_judged_with_their_group(
+    api: str, body: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each by itself would fit; the group does not, and what would help it is said."""
+    parts = said_by(api, body), LOW
+    status, output = explained(tmp_path, capsys, *parts, name="ml/trainer-0")
+    assert status == ExitStatus.NO
+    assert output.startswith("ml/trainer-0 waits with its group: 2 of 3 members of ml/trainer fi")
+    assert "  request    cpu 2 -> 1333m  the group fits" in output
+    assert "Preemption would help: it would hit shop/low" in output
+    status, output = explained(tmp_path, capsys, said_by(api, body), name="ml/trainer-0")
+    assert status == ExitStatus.YES
+    assert output.startswith("ml/trainer-0 fits with its group: it would go to n")
+
+
+@pytest.mark.parametrize(("api", "body"), OTHERS)
+def test_what_gates_a_member_itself_comes_first(
+    api: str, body: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its group could not place it; those that are not gated are told of the group."""
+    gated = said_by(api, body).replace("spec: {s", "spec: {schedulingGates: [{name: a}], s", 1)
+    status, output = explained(tmp_path, capsys, gated, name="ml/trainer-0")
+    assert status == ExitStatus.NO
+    assert output.startswith("ml/trainer-0 is gated by SchedulingGates: ")
+    status, output = explained(tmp_path, capsys, gated, name="ml/trainer-1")
+    assert "is gated by PodGroup" in output
+    assert "2 of 3 members are here" in output
+
+
+def test_groups_that_do_not_count_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside what gates the member."""
+    labels = "labels: {kueue.x-k8s.io/pod-group-name: trainer}"
+    parts = GROUP % (3, ""), members(2).replace("ml}", f"ml, {labels}}}", 1)
+    _, output = explained(tmp_path, capsys, *parts, name="ml/trainer-0")
+    assert "2 of 3 members are here; the pod also names ml/trainer (kueue" in output
+    _, output = explained(tmp_path, capsys, *parts, name="ml/trainer-1")
+    assert "2 of 3 members are here." in output
+
+
 def test_placements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each value of the key, the best first."""
     _, output = explained(tmp_path, capsys, GROUP % (3, TOPOLOGY), members(3), LOW)

@@ -116,17 +116,15 @@ def test_where_it_waits(queue: str, until: str | None, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("together", "unasked", "said"),
+    ("unasked", "said"),
     [
-        (0, [], "fits: it would go to a."),
-        (1, [], "fits: it would go to a."),
-        (4, [], "fits by itself: it would go to a; its pod group waits until 4 of its members "),
-        (0, ["A", "B"], "fits as far as was asked: it would go to a. Not asked: A, B."),
+        ([], "fits: it would go to a."),
+        (["A", "B"], "fits as far as was asked: it would go to a. Not asked: A, B."),
     ],
 )
-def test_a_pod_that_fits(together: int, unasked: list[str], said: str) -> None:
-    """A member is told of its group where it does not go alone; who was not asked is named."""
-    fits = {"verdict": "WouldBePlaced", "placement": {"node": "a"}, "placedTogether": together}
+def test_a_pod_that_fits(unasked: list[str], said: str) -> None:
+    """Who was not asked is named."""
+    fits = {"verdict": "WouldBePlaced", "placement": {"node": "a"}}
     found = {**PENDING, **fits, "notAsked": unasked, "refusals": [], "changes": []}
     assert lines(found)[0].startswith(f"ml/eval {said}")
 

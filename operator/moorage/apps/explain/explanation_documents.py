@@ -64,7 +64,7 @@ def _pending(explained: PendingExplanation) -> Document:
         "asks": _quantities(explained.asked),
         "nodes": explained.nodes,
         "placement": _placement(explained.placement),
-        "placedTogether": explained.together,
+        "placedTogether": 0,
         "refusals": [refusals_document(group) for group in explained.refusals],
         "changes": [changes_document(one, explained.pod) for one in explained.suggestions],
         "changesNotTried": explained.untried,

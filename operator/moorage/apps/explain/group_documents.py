@@ -12,6 +12,7 @@ from moorage.core.explaining.pending_groups import (
     GroupPreemptionAnswer,
     Member,
 )
+from moorage.core.groups.group_spec import other_groups_note
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 
@@ -40,6 +41,8 @@ def member_document(explained: GroupExplanation, pod: Pod) -> Document:
         verdict, message = "Pending", mine.message
     elif explained.fits:
         message = f"would be placed on {mine.node}"
+    elif explained.gate is not None:
+        message += other_groups_note(pod)
     found = group_part(explained)
     nodes = {one["pod"]: one["node"] for one in found["preemption"]["nodes"]}
     return {

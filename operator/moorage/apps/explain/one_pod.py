@@ -18,8 +18,9 @@ from moorage.core.explaining.candidate_revisions import explain_candidate
 from moorage.core.explaining.pending_groups import explain_group
 from moorage.core.explaining.pending_pods import Limits, explain_pending
 from moorage.core.framework.revisions import Revision
-from moorage.core.objects.pod_groups import API, membership_of
+from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
+from moorage.core.queue.pod_group_members import POD_GROUP_GATE
 from moorage.core.structures.likeness import suggest
 
 
@@ -47,16 +48,15 @@ def explain(
 
 
 def _pending(world: World, pod: Pod, revision: Revision, limits: Limits) -> Document:
-    """A member of a PodGroup is judged with all of its group."""
-    member = membership_of(pod)
-    if member is None or member.key.api != API:
+    """A member of a group is judged with all of its group, unless a plugin gates it already."""
+    if group_of(pod) is None:
         return document_of(explain_pending(world.context, pod, revision, limits))
     alone = Limits(limits.nearest, 0.0)  # what would help it alone does not help its group
-    found = document_of(explain_pending(world.context, pod, revision, alone))
-    group = explain_group(world.context, pod, revision, limits)
-    if found["verdict"] == "Gated" and group.gate is None:
+    explained = explain_pending(world.context, pod, revision, alone)
+    found = document_of(explained)
+    if explained.gate is not None and explained.gate.plugin != POD_GROUP_GATE:
         return found
-    return {**found, **member_document(group, pod)}
+    return {**found, **member_document(explain_group(world.context, pod, revision, limits), pod)}
 
 
 def why_unasked(world: World, pod: Pod) -> tuple[str, str] | None:

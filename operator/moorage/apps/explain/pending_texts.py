@@ -90,12 +90,8 @@ def headline(document: Document, now: datetime.datetime) -> Text:
 def _fits(document: Document) -> Text:
     where, unasked = f"it would go to {document['placement']['node']}", unheard(document)
     far = " as far as was asked" if unasked else ""
-    if (together := document.get("placedTogether", 0)) < 2:
-        style = Style.WAITS if unasked else Style.WELL
-        return sentence(f"{document['pod']} fits{far}: {where}.{unasked}", style)
-    waits = f"its pod group waits until {together} of its members fit together"
-    text = f"{document['pod']} fits by itself{far}: {where}; {waits}.{unasked}"
-    return sentence(text, Style.WAITS)
+    style = Style.WAITS if unasked else Style.WELL
+    return sentence(f"{document['pod']} fits{far}: {where}.{unasked}", style)
 
 
 def _no_node(document: Document, now: datetime.datetime) -> str:

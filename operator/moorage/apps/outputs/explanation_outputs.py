@@ -7,7 +7,34 @@ from typing import Any, Literal
 from moorage.apps.outputs.fields import AnsweredOutput, NotRequired, TypedDict
 
 
-class PodExplanationOutput(AnsweredOutput):
+class ExplanationOutput(AnsweredOutput):
+    """What the explanations of a pod and of a pod group have in common."""
+
+    message: str
+    """The verdict in a few words."""
+    created: str | None
+    """When the pod, or the group's first member, was created."""
+    schedulerName: str
+    """Of its spec, or its members; "" where there are none."""
+    revision: str
+    """The revision by which it is explained, "" where none is."""
+    source: str
+    """From where this is known; continues a sentence after "from"."""
+    at: str
+    """The moment."""
+    wait: WaitPart | None
+    """Where the pod, or the group's first member, waits; null where no queue is known, or none
+    does.
+    """
+    notAsked: NotRequired[list[str]]
+    """Extenders, and plugins of packages, that were not asked."""
+    foreign: NotRequired[bool]
+    """Whether it is another scheduler's, and explained under preset Default."""
+    searchedSeconds: NotRequired[float | None]
+    """After which the search for changes ended; null where it was complete."""
+
+
+class PodExplanationOutput(ExplanationOutput):
     """Why a pod is pending, or where it is. Which fields it has depends on ``verdict``."""
 
     kind: Literal["PodExplanation"]
@@ -26,28 +53,10 @@ class PodExplanationOutput(AnsweredOutput):
         "NotResolved",
     ]
     """The answer in a word."""
-    message: str
-    """The same in a few words."""
     pod: str
     """NAMESPACE/NAME."""
     uid: str
     """Its metadata.uid."""
-    created: str | None
-    """When it was created."""
-    schedulerName: str
-    """Of its spec."""
-    revision: str
-    """The revision by which it is explained, "" where none is."""
-    source: str
-    """From where this is known; continues a sentence after "from"."""
-    at: str
-    """The moment."""
-    wait: WaitPart | None
-    """Where it waits; null where no queue is known, or it has a node."""
-    notAsked: NotRequired[list[str]]
-    """Extenders, and plugins of packages, that were not asked."""
-    foreign: NotRequired[bool]
-    """Whether it is another scheduler's, and explained under preset Default."""
     asks: NotRequired[dict[str, str]]
     """What it asks for."""
     nodes: NotRequired[int]
@@ -66,8 +75,6 @@ class PodExplanationOutput(AnsweredOutput):
     """The smallest changes that would let it run, each tried by deciding again."""
     changesNotTried: NotRequired[int]
     """How many changes there was no time for."""
-    searchedSeconds: NotRequired[float | None]
-    """After which the search ended; null where it was complete."""
     preemption: NotRequired[PreemptionPart]
     """Whether evicting others would help."""
     wakesOn: NotRequired[list[WakePart]]
@@ -94,7 +101,7 @@ class PodExplanationOutput(AnsweredOutput):
     """Of a member of a PodGroup: its group, by which it is judged."""
 
 
-class PodGroupExplanationOutput(AnsweredOutput):
+class PodGroupExplanationOutput(ExplanationOutput):
     """Why a pod group waits, or that it does not."""
 
     kind: Literal["PodGroupExplanation"]
@@ -112,28 +119,8 @@ class PodGroupExplanationOutput(AnsweredOutput):
         "NotResolved",
     ]
     """The answer in a word."""
-    message: str
-    """The same in a few words."""
     podGroup: str
     """NAMESPACE/NAME."""
-    created: str | None
-    """When its first member was created."""
-    schedulerName: str
-    """Of its members; "" where there are none."""
-    revision: str
-    """The revision by which it is explained, "" where none is."""
-    source: str
-    """From where this is known; continues a sentence after "from"."""
-    at: str
-    """The moment."""
-    wait: WaitPart | None
-    """Where its first member waits; null where no queue is known, or none waits."""
-    notAsked: NotRequired[list[str]]
-    """Extenders, and plugins of packages, that were not asked."""
-    foreign: NotRequired[bool]
-    """Whether it is another scheduler's, and explained under preset Default."""
-    searchedSeconds: NotRequired[float | None]
-    """After which the search for changes ended; null where it was complete."""
     group: GroupPart | None
     """What there is to say of it; null where no node is asked."""
 

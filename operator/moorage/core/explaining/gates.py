@@ -29,13 +29,6 @@ def gate_of(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
     return _plugins_gate(pod, revision, context) or _groups_gate(pod, revision, context)
 
 
-def placed_together(pod: Pod, revision: Revision, context: CycleContext) -> int:
-    """How many members of its group, itself among them, must be placed at once; 0 for a pod that
-    goes alone.
-    """
-    return 0 if group_of(pod) is None else counted(pod, revision, context)[1].needed
-
-
 def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
     for name, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE):
         status = plugin.pre_enqueue(pod, context.snapshot.store)

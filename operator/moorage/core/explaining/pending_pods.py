@@ -11,7 +11,7 @@ from kubefacts.quantities import QuantityError
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters
 from moorage.core.cycle.post_filter import fit_error, run_post_filters
-from moorage.core.explaining.gates import Gate, gate_of, placed_together
+from moorage.core.explaining.gates import Gate, gate_of
 from moorage.core.explaining.refusals import NEAREST_NODES, RefusalGroup, refusal_groups
 from moorage.core.explaining.suggestions import Suggestion, suggestions
 from moorage.core.explaining.what_if import WhatIf
@@ -48,9 +48,9 @@ class PendingExplanation:
     anything.
 
     ``placement``: where it would go if it were tried now; then nothing refuses it. ``asked``: what
-    it asks for, in the node table's units. ``together``: how many members of its group must be
-    placed at once, 0 for a pod that goes alone. ``error``: the fault that ends each attempt.
-    ``untried``: changes for which there was no time.
+    it asks for, in the node table's units. ``error``: the fault that ends each attempt.
+    ``untried``: changes for which there was no time. Of a member of a group it is said as if it
+    went alone (``pending_groups``).
     """
 
     pod: Pod
@@ -58,7 +58,6 @@ class PendingExplanation:
     asked: dict[str, int]
     nodes: int
     placement: ScheduleResult | None = None
-    together: int = 0
     gate: Gate | None = None
     error: str = ""
     refusals: tuple[RefusalGroup, ...] = ()
@@ -99,8 +98,7 @@ def explain_pending(
     if evaluation.fits:
         outcome = WhatIf(context, revision).outcome(pod)
         if isinstance(outcome, ScheduleResult):
-            together = placed_together(pod, revision, context)
-            return explained(placement=outcome, together=together)
+            return explained(placement=outcome)
         return explained(error=outcome.message)
     return explained(**_refused(evaluation, pod, revision, context, limits))
 
