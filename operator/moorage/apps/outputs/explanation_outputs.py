@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from moorage.apps.outputs.fields import AnsweredOutput, NotRequired, TypedDict
 
@@ -10,28 +12,46 @@ from moorage.apps.outputs.fields import AnsweredOutput, NotRequired, TypedDict
 class ExplanationOutput(AnsweredOutput):
     """What the explanations of a pod and of a pod group have in common."""
 
-    message: str
-    """The verdict in a few words."""
-    created: str | None
-    """When the pod, or the group's first member, was created."""
-    schedulerName: str
-    """Of its spec, or its members; "" where there are none."""
-    revision: str
-    """The revision by which it is explained, "" where none is."""
-    source: str
-    """From where this is known; continues a sentence after "from"."""
-    at: str
-    """The moment."""
-    wait: WaitPart | None
-    """Where the pod, or the group's first member, waits; null where no queue is known, or none
-    does.
-    """
-    notAsked: NotRequired[list[str]]
-    """Extenders, and plugins of packages, that were not asked."""
-    foreign: NotRequired[bool]
-    """Whether it is another scheduler's, and explained under preset Default."""
-    searchedSeconds: NotRequired[float | None]
-    """After which the search for changes ended; null where it was complete."""
+    message: Annotated[str, Field(description="The verdict in a few words.")]
+    created: Annotated[
+        str | None, Field(description="When the pod, or the group's first member, was created.")
+    ]
+    schedulerName: Annotated[
+        str, Field(description='Of its spec, or its members; "" where there are none.')
+    ]
+    revision: Annotated[
+        str, Field(description='The revision by which it is explained, "" where none is.')
+    ]
+    source: Annotated[
+        str, Field(description='From where this is known; continues a sentence after "from".')
+    ]
+    at: Annotated[str, Field(description="The moment.")]
+    wait: Annotated[
+        WaitPart | None,
+        Field(
+            description="Where the pod, or the group's first member, waits; null where no queue "
+            "is known, or none waits."
+        ),
+    ]
+    notAsked: NotRequired[
+        Annotated[list[str], Field(description="Extenders, and plugins of packages, not asked.")]
+    ]
+    foreign: NotRequired[
+        Annotated[
+            bool,
+            Field(
+                description="Whether it is another scheduler's, and explained under preset Default."
+            ),
+        ]
+    ]
+    searchedSeconds: NotRequired[
+        Annotated[
+            float | None,
+            Field(
+                description="After which the search for changes ended; null where it was complete."
+            ),
+        ]
+    ]
 
 
 class PodExplanationOutput(ExplanationOutput):
