@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -120,7 +121,7 @@ def test_the_last_line_sums_the_tests(capsys: pytest.CaptureFixture[str]) -> Non
         ),
         Outcome(Suite("real", 90, tests=("tests",)), passed=5),
     ]
-    suites.print_ledger(rows, 1.0)
+    suites.print_ledger(rows, 1.0, 90.0)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "45 passed, 2 failed"
     assert [line for line in lines if "FAILED" in line] == [
@@ -160,3 +161,26 @@ def test_what_needs_go_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         suite.name for suite in suites.SUITES
     }
     assert {suite.name for suite in suites.SUITES + suites.LONGER} > suites.GO
+
+
+def test_what_measures_has_the_machine_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others run at the same time, one more than there are cores."""
+    side_by_side = suites.CORES + 1
+    together = threading.Barrier(side_by_side)
+    running: list[str] = []
+
+    def run(suite: Suite, _budget: float, _output: object = None) -> Outcome:
+        running.append(suite.name)
+        if not suite.measures:
+            together.wait(10)
+        beside = len(running) if suite.measures else 1
+        running.remove(suite.name)
+        return Outcome(suite, passed=int(beside == 1), failed=int(beside != 1))
+
+    monkeypatch.setattr(suites, "run", run)
+    measured = [Suite(f"measured-{i}", 1) for i in range(2)]
+    quiet = [Suite(f"quiet-{i}", 1, measures=False) for i in range(side_by_side)]
+    chosen = [measured[0], *quiet, measured[1]]
+    outcomes = suites.run_all(chosen, 1.0)
+    assert [outcome.suite for outcome in outcomes] == chosen
+    assert all(outcome.good for outcome in outcomes)
