@@ -10,16 +10,19 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from moorage.core.trials.trial import ProfileTrial, read_trial
+from moorage.ports.kube import TRIAL_ANNOTATION
 from tests.load.traffic import pod, wait_all_bound
 from tests.rig import ControlPlane
 from tests.rig.clients import Client
-from tests.rig.operators import Operator, install, until
+from tests.rig.operators import NAMESPACE, Operator, install, until
 
 ELECTION = {
     "leaderElection": {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
 }
 PROFILES = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 PODS = "/api/v1/namespaces/default/pods"
+STORED = f"/apis/apps/v1/namespaces/{NAMESPACE}/controllerrevisions"
 GPU = "example.com/gpu"
 BLIND = [{"name": "NodeResourcesFit", "args": {"ignoredResources": [GPU]}}]
 """Places pods that want GPUs, though no node has any."""
@@ -114,6 +117,13 @@ class Installed:
         """Its part about the trial."""
         return dict(self.status().get("trial") or {})
 
+    def saved(self) -> list[ProfileTrial]:
+        """The trials as whoever leads next finds them."""
+        notes = (
+            item["metadata"].get("annotations", {}) for item in self.client.get(STORED)["items"]
+        )
+        return [one for note in notes if (one := read_trial(note.get(TRIAL_ANNOTATION, "")))]
+
     def create(self, count: int, **requests: str) -> set[str]:
         """So many pods."""
         names = {f"p{self._pods + i}" for i in range(count)}
@@ -164,7 +174,14 @@ def test_a_trial_outlives_its_leaders(new_rig: Callable[[], ControlPlane]) -> No
             until(lambda: world.trial()["regressions"] == 3, "three regressions", 20)
             wait_all_bound(world.client, placed)
             before = world.trial()
-            time.sleep(5.5)  # they are saved every 5 s
+            until(
+                lambda: any(
+                    one.counts.regressions == 3 and one.counts.decided >= before["decided"]
+                    for one in world.saved()
+                ),
+                "counts that are saved",
+                20,
+            )
             world.kill_leader()
             until(lambda: world.trial().get("decided", 0) >= before["decided"], "counts", 20)
             assert world.trial()["since"] == before["since"]
