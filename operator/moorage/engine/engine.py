@@ -12,6 +12,7 @@ from moorage.engine.wiring import EngineParts
 from moorage.ports.guards import guard, run_restarting
 
 CONDITION_WRITERS = 8
+"""Conditions of pods in flight at a time, and of pod groups."""
 TICK_SECONDS = 0.25
 """Seconds until what is due by time is checked again, when nothing else happens."""
 
@@ -77,8 +78,10 @@ class Engine(EngineParts):
             "time": self._tick,
             "lag": self.metrics.watch_lag,
             "inspection": self.inspector.run,
-            "group-conditions": self.group_conditions.run,
             **{f"conditions-{i}": self.pod_conditions.run for i in range(CONDITION_WRITERS)},
+            **{
+                f"group-conditions-{i}": self.group_conditions.run for i in range(CONDITION_WRITERS)
+            },
         }
         async with asyncio.TaskGroup() as group:
             for name, part in parts.items():

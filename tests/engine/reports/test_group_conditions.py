@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -23,6 +26,7 @@ from tests.fakes.kube import InMemoryKube
 
 SPEC = GroupSpec(GroupKey(API, "default", "g"), 2, 0, "uid-g")
 REJECTED = Status(Code.UNSCHEDULABLE, ("no room", "nobody to preempt"))
+WORKERS = 3
 
 
 class World:
@@ -30,22 +34,41 @@ class World:
 
     def __init__(self, **meta: Any) -> None:
         self.kube, self.clock, self.store = InMemoryKube(), ManualClock(), Store()
-        metadata = {"name": "g", "namespace": "default", "uid": "uid-g", "generation": 3, **meta}
-        self.group = msgspec.convert({"metadata": metadata, "spec": {}}, PodGroup)
-        self.store.put(self.group)
         self.kube.other_sinks[PodGroup] = []
-        self.kube.put(self.group)
+        self.group = self.add("g", **meta)
         self.writer = GroupConditionWriter(self.kube, self.clock, self.store)
+
+    def add(self, name: str, **meta: Any) -> PodGroup:
+        """A group that the watch has shown."""
+        metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 3}
+        group = msgspec.convert({"metadata": {**metadata, **meta}, "spec": {}}, PodGroup)
+        self.store.put(group)
+        self.kube.put(group)
+        return group
+
+    @contextlib.asynccontextmanager
+    async def writing(self) -> AsyncIterator[World]:
+        """Some workers run."""
+        tasks = [asyncio.create_task(self.writer.run()) for _ in range(WORKERS)]
+        yield self
+        for task in tasks:
+            assert not task.done()
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def messages(self) -> list[str]:
+        """What was written, in order."""
+        return [one.arguments[1]["message"] for one in self.kube.written]
 
     async def told(self, *outcomes: Status, spec: GroupSpec = SPEC) -> list[dict[str, Any]]:
         """What is written when these come one after another; the watch shows each."""
-        running = asyncio.create_task(self.writer.run())
-        for outcome in outcomes:
-            self.writer.report(spec, outcome)
-            await settle()
-            await self.clock.advance(5.0)
-            self.store.put(self.kube.others[PodGroup]["default/g"])
-        running.cancel()
+        async with self.writing():
+            for outcome in outcomes:
+                self.writer.report(spec, outcome)
+                await settle()
+                await self.clock.advance(5.0)
+                self.store.put(self.kube.others[PodGroup]["default/g"])
         return [dict(one.arguments[1]) for one in self.kube.written]
 
 
@@ -104,6 +127,79 @@ def test_what_passes_is_tried_again(error: Exception, written: int) -> None:
     world = World()
     world.kube.fail("pod_group_condition", error)
     assert len(asyncio.run(world.told(REJECTED))) == written
+
+
+def rejected(message: str) -> Status:
+    """An attempt in vain."""
+    return Status(Code.UNSCHEDULABLE, (message,))
+
+
+def of(name: str) -> GroupSpec:
+    """A group of two."""
+    return GroupSpec(GroupKey(API, "default", name), 2, 0, f"uid-{name}")
+
+
+def test_groups_do_not_wait_for_each_other() -> None:
+    """As many as there are workers are written at a time, each group once: what is said of it
+    meanwhile follows, the last of it alone.
+    """
+
+    async def story() -> None:
+        async with World().writing() as world:
+            gate = world.kube.hold("pod_group_condition")
+            for name in "abcde":
+                world.add(name)
+                world.writer.report(of(name), rejected(name))
+            await settle()
+            assert world.kube.in_flight["pod_group_condition"] == WORKERS
+            for message in ("second", "third"):
+                world.writer.report(of("a"), rejected(message))
+                await settle()
+            gate.set()
+            await settle()
+            assert sorted(world.messages) == ["a", "b", "c", "d", "e", "third"]
+            assert world.messages.index("a") < world.messages.index("third")
+
+    asyncio.run(story())
+
+
+def test_a_newer_outcome_ends_retries_of_an_older_one() -> None:
+    """And another group is written while one waits for its next try."""
+
+    async def story() -> None:
+        async with World().writing() as world:
+            world.kube.fail("pod_group_condition", Retryable("429", after=2.0))
+            world.writer.report(SPEC, rejected("old"))
+            await settle()
+            world.add("other")
+            world.writer.report(of("other"), rejected("other"))
+            world.writer.report(SPEC, rejected("new"))
+            await world.clock.advance(1.9)
+            assert world.messages == ["other"]
+            await world.clock.advance(0.2)
+            assert world.messages == ["other", "new"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["the watch has shown it", "not yet"])
+def test_a_group_that_is_gone_is_no_error(shown: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """It goes while its condition is on the way."""
+
+    async def story() -> None:
+        async with World().writing() as world:
+            world.kube.fail("pod_group_condition", Retryable("429"))
+            world.writer.report(SPEC, REJECTED)
+            await settle()
+            world.kube.delete(world.group)
+            if shown:
+                world.store.remove(PodGroup, "default/g")
+            await world.clock.advance(5.0)
+            assert world.messages == []
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())
+    assert caplog.records == []
 
 
 def test_a_group_in_an_engine() -> None:

@@ -1,43 +1,43 @@
 """Conditions of pod groups: whether the minimum of a PodGroup was met, PodGroupInitiallyScheduled.
 
 As with pods, it is written off the critical path, only where it differs from what the PodGroup has,
-the newest one wins, and never two of one group at a time. Once it is True it stays so. Source:
-kube-scheduler's pod group cycle (v1.37), and its reasons.
+and the newest one wins. Once it is True it stays so. Source: kube-scheduler's pod group cycle
+(v1.37), and its reasons.
 """
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import datetime
-import logging
+from collections.abc import Mapping
 from typing import Any, Final
 
 from moorage.api.conditions import timestamp
 from moorage.core.columns.store import Lister
 from moorage.core.framework.status import REJECTED, Code, Status
 from moorage.core.groups.group_spec import INITIALLY_SCHEDULED, GroupSpec
-from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import PodGroup, PodGroupCondition
 from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, UNSCHEDULABLE, cut_message
+from moorage.engine.reports.status_updates import StatusUpdates
 from moorage.ports.clock import Clock
-from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
-from moorage.ports.guards import guard
 from moorage.ports.kube import KubeWriter, PodRef
-from moorage.ports.retrying import Backoff
-
-log = logging.getLogger(__name__)
 
 SCHEDULED: Final = "Scheduled"
-_MAX_ATTEMPTS, _AGAIN = 4, Backoff(0.1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Update:
     uid: str
+    name: str
+    """namespace/name"""
     status: str
     reason: str
     message: str
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """The group, for the log."""
+        return {"group": self.name}
 
 
 class GroupConditionWriter:
@@ -47,58 +47,36 @@ class GroupConditionWriter:
         self._writes = writes
         self._clock = clock
         self._groups = store.objects(PodGroup)
-        self._pending: dict[str, _Update] = {}
         self._written_true: set[str] = set()
         """UIDs of groups whose condition was written as True, which the watch may not show yet."""
-        self._wanted = asyncio.Event()
+        self._updates = StatusUpdates("a pod group's condition", self._write, clock)
 
     def report(self, group: GroupSpec, outcome: Status) -> None:
         """An attempt of a group came to this. Of groups that others declare nothing is written."""
         if not group.is_kubernetes:
             return
         if outcome.code is Code.SUCCESS:
-            update = _Update(group.uid, "True", SCHEDULED, "")
+            update = _Update(group.uid, group.name, "True", SCHEDULED, "")
         else:
             reason = UNSCHEDULABLE if outcome.code in REJECTED else SCHEDULER_ERROR
-            update = _Update(group.uid, "False", reason, cut_message(outcome.message))
-        self._pending[group.name] = update
-        self._wanted.set()
+            message = cut_message(outcome.message)
+            update = _Update(group.uid, group.name, "False", reason, message)
+        self._updates.put(update)
 
     async def run(self) -> None:
-        """Write until cancelled, one after another."""
-        while True:
-            if not self._pending:
-                self._wanted.clear()
-                await self._wanted.wait()
-                continue
-            name = next(iter(self._pending))
-            with guard("writing a pod group's condition", group=name):
-                await self._patch(name, self._pending.pop(name))
+        """Write conditions until cancelled; one worker, of which several may run."""
+        await self._updates.run()
 
-    async def _patch(self, name: str, update: _Update) -> None:
-        for failures in range(1, _MAX_ATTEMPTS + 1):
-            group = self._groups.get(name)
-            if group is None or group.metadata.uid != update.uid or name in self._pending:
-                return
-            if not self._is_news(group, update):
-                return
-            try:
-                await self._writes.pod_group_condition(
-                    PodRef(group.metadata.namespace, group.metadata.name, update.uid),
-                    _condition(group, update, self._clock.now()),
-                )
-            except (Conflict, NotFound, Retryable) as error:
-                await self._clock.sleep(_AGAIN.seconds(failures, error))
-                continue
-            except EdgeError as error:
-                level = logging.INFO if isinstance(error, Fenced | Refused) else logging.WARNING
-                text = "a pod group's condition was not written: %s"
-                log.log(level, text, error, extra={"group": key(group)})
-                return
-            self._note_written(update)
+    async def _write(self, update: _Update) -> None:
+        """Write what the group's status does not say already."""
+        group = self._groups.get(update.name)
+        if group is None or group.metadata.uid != update.uid or not self._is_news(group, update):
             return
-        text = "a pod group's condition was given up after %d attempts"
-        log.warning(text, _MAX_ATTEMPTS, extra={"group": name})
+        await self._writes.pod_group_condition(
+            PodRef(group.metadata.namespace, group.metadata.name, update.uid),
+            _condition(group, update, self._clock.now()),
+        )
+        self._note_written(update)
 
     def _is_news(self, group: PodGroup, update: _Update) -> bool:
         shown = _shown(group)

@@ -1,9 +1,8 @@
 """Pod conditions: what is reported and written when a pod could not be placed.
 
 The pod is back in the queue at once; the event and the PodScheduled condition follow off the
-critical path. A condition is written only where it differs from what the pod has, the newest one
-wins, and a few are in flight at a time, never two of one pod. Of a pod that is gone or bound
-meanwhile nothing is written.
+critical path. A condition is written only where it differs from what the pod has, and the newest
+one wins. Of a pod that is gone or bound meanwhile nothing is written.
 
 Nominations are written here too, and nowhere else: what goes out is the node that the pod is
 nominated to at that moment, so that writes of one pod cannot overtake each other.
@@ -11,7 +10,6 @@ nominated to at that moment, so that writes of one pod cannot overtake each othe
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import datetime
 import logging
@@ -23,13 +21,11 @@ from moorage.core.cycle.context import Diagnosis
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
+from moorage.engine.reports.status_updates import StatusUpdates
 from moorage.ports.clock import Clock
-from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
-from moorage.ports.guards import guard
 from moorage.ports.kube import KubeWriter, pod_ref
 from moorage.ports.repeated_logs import once_per_bug
-from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +35,6 @@ GATED = "SchedulingGated"
 """Not to be tried yet, so nothing that an autoscaler could add would help: those act on
 Unschedulable alone.
 """
-_MAX_ATTEMPTS = 4
-_AGAIN = Backoff(0.1)
 MAX_MESSAGE_LENGTH = 4096
 """Characters of a message: what pods ask for decides how long texts become, and they are kept until
 they are written.
@@ -61,20 +55,22 @@ class PodConditionUpdate:
         """Cut its message to what is written."""
         object.__setattr__(self, "message", cut_message(self.message))
 
+    @property
+    def uid(self) -> str:
+        """The pod's."""
+        return self.pod.metadata.uid
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """The pod, for the log."""
+        return {"pod": key(self.pod)}
+
 
 def cut_message(message: str) -> str:
     """As much of it as is written."""
     if len(message) <= MAX_MESSAGE_LENGTH:
         return message
     return f"{message[: MAX_MESSAGE_LENGTH - 1]}\N{HORIZONTAL ELLIPSIS}"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Writing:
-    """An update that is being written; ``done`` is set when that has ended."""
-
-    update: PodConditionUpdate
-    done: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
 
 
 class PodConditionWriter:
@@ -95,9 +91,7 @@ class PodConditionWriter:
         self._clock = clock
         self._current = current
         self._cache = cache
-        self._pending: dict[str, PodConditionUpdate] = {}
-        self._writing: dict[str, _Writing] = {}
-        self._wanted = asyncio.Event()
+        self._updates = StatusUpdates("a pod's condition", self._write_status, clock)
 
     def report(self, update: PodConditionUpdate) -> None:
         """Have the condition written and emit the event."""
@@ -117,18 +111,16 @@ class PodConditionWriter:
 
     def write(self, update: PodConditionUpdate) -> bool:
         """Have the condition written, without an event. Returns whether the pod still waits."""
-        uid = update.pod.metadata.uid
-        if self._current(uid) is None:
+        if self._current(update.uid) is None:
             return False
-        self._pending[uid] = update
-        self._wanted.set()
+        self._updates.put(update)
         return True
 
     def write_nomination(self, pod: Pod) -> None:
         """The pod is nominated to another node, or to none any more: have that written, and
         whatever else is yet to be written of it.
         """
-        last = self._newest(pod.metadata.uid)
+        last = self._updates.newest(pod.metadata.uid)
         self.write(last if last is not None else PodConditionUpdate(pod))
 
     def is_newest(self, pod: Pod) -> bool:
@@ -138,7 +130,7 @@ class PodConditionWriter:
 
     def is_written(self, update: PodConditionUpdate) -> bool:
         """Whether the pod's condition says this already, or soon will."""
-        last = self._newest(update.pod.metadata.uid)
+        last = self._updates.newest(update.uid)
         if last is not None and last.reason:  # what the pod shows now will be overwritten
             return (last.reason, last.message) == (update.reason, update.message)
         return not _differs(update.pod, update)
@@ -152,58 +144,17 @@ class PodConditionWriter:
         """Return when all that is to be written of this pod has been written, or given up; no other
         pod is waited for.
         """
-        while True:
-            if (writing := self._writing.get(uid)) is not None:
-                await writing.done.wait()
-            elif uid in self._pending:
-                await self._work(uid)
-            else:
-                return
+        await self._updates.flush(uid)
 
     async def run(self) -> None:
         """Write conditions until cancelled; one worker, of which several may run."""
-        while True:
-            uid = next((uid for uid in self._pending if uid not in self._writing), None)
-            if uid is None:
-                self._wanted.clear()
-                await self._wanted.wait()
-                continue
-            await self._work(uid)
+        await self._updates.run()
 
-    async def _work(self, uid: str) -> None:
-        writing = self._writing[uid] = _Writing(self._pending.pop(uid))
-        try:
-            with guard("writing a pod's condition", pod=key(writing.update.pod)):
-                await self._patch(writing.update)
-        finally:
-            del self._writing[uid]
-            writing.done.set()
-
-    def _newest(self, uid: str) -> PodConditionUpdate | None:
-        """The newest of a pod that is not written for sure."""
-        if uid in self._pending:
-            return self._pending[uid]
-        return self._writing[uid].update if uid in self._writing else None
-
-    async def _patch(self, update: PodConditionUpdate) -> None:
-        uid, extra = update.pod.metadata.uid, {"pod": key(update.pod)}
-        for failures in range(1, _MAX_ATTEMPTS + 1):
-            pod = self._current(uid)
-            if pod is None or uid in self._pending:
-                return
-            try:
-                await self._write_status(pod, update)
-            except (Conflict, NotFound, Retryable) as error:  # the watch will show that it is gone
-                await self._clock.sleep(_AGAIN.seconds(failures, error))
-                continue
-            except EdgeError as error:
-                level = logging.INFO if isinstance(error, Fenced | Refused) else logging.WARNING
-                log.log(level, "a pod's condition was not written: %s", error, extra=extra)
-            return
-        log.warning("a pod's condition was given up after %d attempts", _MAX_ATTEMPTS, extra=extra)
-
-    async def _write_status(self, pod: Pod, update: PodConditionUpdate) -> None:
+    async def _write_status(self, update: PodConditionUpdate) -> None:
         """Write what the pod's status does not say already."""
+        pod = self._current(update.uid)
+        if pod is None:
+            return
         node = self._nomination_to_write(pod)
         if _differs(pod, update):
             condition = _condition(pod, update, self._clock.now())
