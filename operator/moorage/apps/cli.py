@@ -258,6 +258,12 @@ _DOCUMENTS = (
         "DefaultProvider or ClusterAutoscalerProvider, as it was up to 1.22.",
     ),
     option(
+        "--feature-gates",
+        str,
+        "",
+        "The flag of kube-scheduler, as in GenericWorkload=true,StorageCapacityScoring=false.",
+    ),
+    option(
         "--plugin-configs",
         bool,
         False,
@@ -275,7 +281,11 @@ def convert(
 
     sources = [(name, read(Path(name), "convert")) for name in files or ()]
     report = conversion.convert(
-        sources, key=flags["key"], provider=provider, share_all=flags["plugin_configs"]
+        sources,
+        key=flags["key"],
+        provider=provider,
+        gates=flags["feature_gates"],
+        share_all=flags["plugin_configs"],
     )
     print(report.output, end="")
     for line in report.lines:

@@ -16,6 +16,8 @@ from typing import Any
 from moorage.api import bodies, yaml_documents
 from moorage.api.resolution import Resolver
 from moorage.api.yaml_documents import DocumentError
+from moorage.apps.convert import feature_gates
+from moorage.apps.convert.feature_gates import FeatureGateError
 from moorage.apps.convert.kube_configuration import API_GROUP, API_VERSION, KIND
 from moorage.apps.convert.legacy.reader import (
     PROVIDERS,
@@ -65,20 +67,26 @@ def convert(
     *,
     key: str | None = None,
     provider: str | None = None,
+    gates: str = "",
     share_all: bool = False,
 ) -> ConversionReport:
     """Convert texts, given with their names. ``key``: the only one to look at in ConfigMaps;
-    ``provider``: an algorithm provider.
+    ``provider``: an algorithm provider; ``gates``: the flag ``--feature-gates``.
     """
     if provider not in (None, *PROVIDERS):
         text = f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}"
         return ConversionReport("", (text,), 2)
+    try:
+        given = feature_gates.read_gates(gates)
+    except FeatureGateError as error:
+        return ConversionReport("", (f"--feature-gates: {error}",), 2)
     converting = _Converting(share_all)
     for source, text in sources:
         found = _found(source, text) if key is None else _of_key(source, text, key)
         converting.take_all(source, found)
     if provider is not None:
         converting.translate(f"--algorithm-provider {provider}", *provider_configuration(provider))
+    converting.warn("--feature-gates", feature_gates.remarks(given))
     return converting.report(", ".join(name for name, _ in sources) or "nothing")
 
 
@@ -105,7 +113,7 @@ class _Converting:
         """Convert a document, whatever it is."""
         version = str(found.body.get("apiVersion", ""))
         if (old := self._legacy.read(found.source, found.body, found.repeated)) is not None:
-            self._warnings += [f"{found.source}: warning: {warning}" for warning in old.warnings]
+            self.warn(found.source, old.warnings)
             self._refuse(found.source, old.violations)
             if old.body is not None:
                 self.translate(found.source, old.body, old.remarks)
@@ -138,7 +146,11 @@ class _Converting:
             return
         made = translate(loaded, self._resolver, self._objects, share_all=self._share_all)
         self._objects += made.objects
-        self._warnings += [f"{source}: warning: {remark}" for remark in (*remarks, *made.remarks)]
+        self.warn(source, (*remarks, *made.remarks))
+
+    def warn(self, source: str, remarks: Iterable[ConversionRemark]) -> None:
+        """Say this with the result."""
+        self._warnings += [f"{source}: warning: {remark}" for remark in remarks]
 
     def _refuse(self, source: str, violations: Iterable[Violation]) -> None:
         for one in violations:
