@@ -1,5 +1,5 @@
-"""A leader that is killed while gangs are in the middle of each step, one gang in each: the next
-leader ends what was begun.
+"""A leader that is killed while gangs are in the middle of each step, one gang in each, and pods
+alone between their claims' devices and their binding: the next leader ends what was begun.
 
 The leader's requests go through a proxy, which holds those that would end a step.
 """
@@ -13,7 +13,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -21,6 +21,15 @@ from tests.faults.proxies import HttpProxy
 from tests.real.test_group_scenarios import Gangs
 from tests.rig import Rig
 from tests.rig.clients import Client
+from tests.rig.devices import (
+    EXTENDED,
+    check_given,
+    claim,
+    claims_path,
+    device_class,
+    device_of,
+    given,
+)
 from tests.rig.objects import create
 from tests.rig.operators import Operator, install, until
 from tests.rig.pod_groups import member, pod, pod_group, removals
@@ -28,11 +37,14 @@ from tests.rig.pod_groups import member, pod, pod_group, removals
 pytestmark = pytest.mark.real_only
 ELECTION: Final = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
 REMOVAL: Final = r"DELETE .*/pods/[^/]+|POST .*/eviction"
+BINDING: Final = "POST .*/binding"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A gang of three in a namespace of its own, and where its leader is stopped."""
+    """A gang of three, or a pod alone, in a namespace of its own, and where its leader is
+    stopped.
+    """
 
     name: str
     begin: Callable[[Gangs], None]
@@ -47,6 +59,8 @@ class Step:
     """What happens in the cluster once the leader is gone."""
     removed: int = 0
     """How many pods may be preempted in all."""
+    ends: Callable[[Gangs], None] = lambda gang: gang.whole(3, *"012")
+    """Waits for what has to become of it."""
 
 
 def three(gang: Gangs, nodes: str = "012", members: str = "abc") -> None:
@@ -82,7 +96,135 @@ def let_go(gang: Gangs) -> None:
         gang.client.delete(f"/api/v1/namespaces/{gang.place}/pods/{name}")
 
 
+# ---- devices -------------------------------------------------------------------------------------
+
+
+def claims(gang: Gangs) -> list[dict[str, Any]]:
+    """The claims of the namespace."""
+    found: list[dict[str, Any]] = gang.client.get(claims_path(gang.place))["items"]
+    return found
+
+
+def allocated(gang: Gangs, count: int) -> bool:
+    """Whether so many claims have a device, and nobody is bound."""
+    return len(given(claims(gang))) == count and gang.bound() == []
+
+
+def wanting(*names: str) -> list[dict[str, str]]:
+    """What a pod says that needs these claims."""
+    return [{"name": name, "resourceClaimName": name} for name in names]
+
+
+def nodes_with_devices(gang: Gangs, nodes: str) -> None:
+    """Nodes with one device each."""
+    create(gang.rig, *(device_of(f"{gang.place}-{name}") for name in nodes))
+    gang.node(*nodes)
+
+
+def three_with_devices(gang: Gangs) -> None:
+    """Each member has a claim of its own, and there are three devices."""
+    nodes_with_devices(gang, "012")
+    create(gang.rig, pod_group(gang.place, 3), *(claim(gang.place, name) for name in "abc"))
+    for name in "abc":
+        create(gang.rig, member(gang.place, name, resourceClaims=wanting(name)))
+
+
+def three_with_one_device(gang: Gangs) -> None:
+    """The PodGroup has a claim, which the members share."""
+    nodes_with_devices(gang, "01")
+    shared = wanting("shared")
+    create(gang.rig, claim(gang.place, "shared"), pod_group(gang.place, 3, resourceClaims=shared))
+    create(gang.rig, *(member(gang.place, name, cpu="1", resourceClaims=shared) for name in "abc"))
+
+
+def together(gang: Gangs) -> None:
+    """All members are where the one device is."""
+    until(lambda: len(gang.on()) == 3, f"{gang.place} on a node", 15)
+    gang.whole(3, *gang.on())
+
+
+def alone(gang: Gangs) -> None:
+    """A pod with a claim, and the only device."""
+    nodes_with_devices(gang, "0")
+    create(gang.rig, claim(gang.place, "a"), pod(gang.place, "a", resourceClaims=wanting("a")))
+
+
+def another(gang: Gangs) -> None:
+    """Who wants the same device, and would have room."""
+    create(gang.rig, claim(gang.place, "b"))
+    create(gang.rig, pod(gang.place, "b", cpu="1", resourceClaims=wanting("b")))
+
+
+def one_after_the_other(gang: Gangs) -> None:
+    """The first is bound with the device, the other one gets it when that goes."""
+    until(lambda: gang.bound() == ["a"], f"{gang.place}: a on its node", 15)
+    until(lambda: "cannot allocate all claims" in gang.why("b"), "b without a device")
+    check_given(claims(gang), gang.pods().values())
+    gang.client.delete(f"/api/v1/namespaces/{gang.place}/pods/a")
+    gang.client.delete(f"{claims_path(gang.place)}/a")
+    until(lambda: gang.bound() == ["b"], f"{gang.place}: b on the node", 15)
+
+
+def extended(gang: Gangs) -> None:
+    """A pod that asks for a device as an extended resource: its claim is made for it."""
+    nodes_with_devices(gang, "01")
+    made = pod(gang.place, "a")
+    amount = {"cpu": "1", EXTENDED: "1"}
+    made["spec"]["containers"][0]["resources"] = {"requests": amount, "limits": amount}
+    create(gang.rig, made)
+
+
+def with_one_claim(gang: Gangs) -> None:
+    """It is bound, and has one claim, not two."""
+    until(lambda: gang.bound() == ["a"], f"{gang.place}: a on its node", 15)
+    until(lambda: len(claims(gang)) == 1, f"{gang.place}: one claim", 15)
+
+
+WITH_DEVICES: Final = (
+    Step("devices-given", three_with_devices, lambda gang: allocated(gang, 3), BINDING),
+    Step(
+        "one-device-given",
+        three_with_devices,
+        lambda gang: len(given(claims(gang))) == 1,
+        "PATCH .*/resourceclaims/[^/]+/status",
+        passing=1,
+    ),
+    Step(
+        "one-with-device-bound",
+        three_with_devices,
+        lambda gang: len(given(claims(gang))) == 3 and len(gang.on()) == 1,
+        BINDING,
+        passing=1,
+    ),
+    Step(
+        "device-shared",
+        three_with_one_device,
+        lambda gang: allocated(gang, 1),
+        BINDING,
+        ends=together,
+    ),
+    Step(
+        "alone-with-device",
+        alone,
+        lambda gang: allocated(gang, 1),
+        BINDING,
+        then=another,
+        ends=one_after_the_other,
+    ),
+    Step("claim-made", extended, lambda gang: allocated(gang, 1), BINDING, ends=with_one_claim),
+    Step(
+        "claim-not-said",
+        extended,
+        lambda gang: allocated(gang, 1),
+        "PATCH .*/pods/a/status",
+        ends=with_one_claim,
+    ),
+)
+
+# ---- all of them ---------------------------------------------------------------------------------
+
 STEPS: Final = (
+    *WITH_DEVICES,
     Step(
         "members-come",
         lambda gang: three(gang, members="ab"),
@@ -99,10 +241,10 @@ STEPS: Final = (
         "nothing-bound",
         three,
         lambda gang: True,
-        held="POST .*/binding",
+        held=BINDING,
     ),
-    Step("one-bound", three, lambda gang: len(gang.on()) == 1, "POST .*/binding", 1),
-    Step("two-bound", three, lambda gang: len(gang.on()) == 2, "POST .*/binding", 2),
+    Step("one-bound", three, lambda gang: len(gang.on()) == 1, BINDING, 1),
+    Step("two-bound", three, lambda gang: len(gang.on()) == 2, BINDING, 2),
     Step("not-said", three, lambda gang: len(gang.on()) == 3, "PATCH .*/podgroups/.*"),
     Step(
         "one-promised",
@@ -181,6 +323,7 @@ def replicas(rig: Rig, gate: Gate) -> Iterator[tuple[Operator, Operator]]:
 
 def begin(rig: Rig, client: Client, gate: Gate) -> dict[str, Gangs]:
     """All gangs, each in the middle of its step."""
+    create(rig, device_class())
     gangs = {}
     for step in STEPS:
         create(rig, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": step.name}})
@@ -197,9 +340,12 @@ def begin(rig: Rig, client: Client, gate: Gate) -> dict[str, Gangs]:
 
 
 def check(gangs: dict[str, Gangs]) -> None:
-    """Each gang is bound, whole, and no more was preempted than it needed."""
+    """Each gang is bound, whole, no device was given twice, none is kept for nobody, and no more
+    was preempted than it needed.
+    """
     for step in STEPS:
-        gangs[step.name].whole(3, *"012")
+        step.ends(gangs[step.name])
+        check_given(claims(gangs[step.name]), gangs[step.name].pods().values())
         gone = removals(gangs[step.name].rig, step.name)
         assert len(set(gone)) == step.removed, f"{step.name}: {gone}"
 
