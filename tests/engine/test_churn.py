@@ -326,7 +326,7 @@ class World:
             for obj in reversed(there):
                 self.sink(obj).delete(obj)
             # what is to be written to pods; the task that writes does not run
-            self.bench.pod_conditions._pending.clear()
+            self.bench.pod_conditions._updates._pending.clear()
 
     def decided(self, obj: HasMetadata) -> None:
         """A pod like this that fits is placed, and taken back."""
