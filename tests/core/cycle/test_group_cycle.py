@@ -214,6 +214,27 @@ def test_what_members_must_have_in_common(other: dict[str, Any], message: str, r
     assert validate(attempt).message == expected
 
 
+@pytest.mark.parametrize(
+    ("group", "members", "message"),
+    [
+        ("Never", "Never", ""),
+        ("Never", None, "PreemptLowerPriority and Never"),
+        ("PreemptLowerPriority", None, ""),
+        ("PreemptLowerPriority", "Never", "Never and PreemptLowerPriority"),
+        (None, "Never", ""),
+    ],
+)
+def test_a_preemption_policy_of_the_group(
+    group: str | None, members: str | None, message: str
+) -> None:
+    """Where its PodGroup has one, all members must have it."""
+    spec = dataclasses.replace(TRIO, preemption_policy=group)
+    pods = [make_pod(name, preemption_policy=members) for name in "ab"]
+    said = "preemption policy as the pod group's preemption policy, got "
+    expected = f"all pods in a single pod group should have the same {said}{message}"
+    assert validate(GroupAttempt(spec, pods)).message == (expected if message else "")
+
+
 # ---- in slices -----------------------------------------------------------------------------------
 
 

@@ -33,8 +33,11 @@ def _errors(attempt: GroupAttempt, pods: tuple[Pod, ...]) -> Iterator[str]:
         if priority(pod) != attempt.group.priority:
             got = f"{priority(pod)} and {attempt.group.priority}"
             yield f"{_HEAD} priority as the pod group's priority, got {got}"
-        if (mine := _policy(pod)) != (its := _policy(first)):
-            yield f"{_HEAD} preemption policy, got {mine} and {its}"
+        its, whose = attempt.group.preemption_policy, " as the pod group's preemption policy"
+        if its is None:
+            its, whose = _policy(first), ""
+        if (mine := _policy(pod)) != its:
+            yield f"{_HEAD} preemption policy{whose}, got {mine} and {its}"
 
 
 def _policy(pod: Pod) -> str:
