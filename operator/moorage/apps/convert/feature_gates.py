@@ -58,7 +58,10 @@ GATES: Final = (
     ),
     FeatureGate("CompositePodGroup", "Alpha", False, "groups of pod groups are refused"),
     FeatureGate(
-        "PodGroupPreemptionPolicy", "Alpha", False, "the preemption policy of the members counts"
+        "PodGroupPreemptionPolicy",
+        "Alpha",
+        True,
+        "a pod group's preemption policy counts wherever the API server keeps it",
     ),
     FeatureGate("WorkloadWithJob", "Alpha", None),
     FeatureGate("DRAConsumableCapacity", "Beta", True, "devices can be shared by capacity"),
