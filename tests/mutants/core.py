@@ -1457,6 +1457,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="group domains: one with just enough room is left out",
+        file="core/cycle/group_domains.py",
+        old="if takes[code] >= needed",
+        new="if takes[code] > needed",
+        tests=(f"{_TESTS}/cycle/test_group_domains.py::test_no_domain_is_left_out_that_fits",),
+    ),
+    Mutant(
+        name="group domains: the largest one comes first",
+        file="core/cycle/group_domains.py",
+        old="key=lambda code: (room[code],",
+        new="key=lambda code: (-room[code],",
+        tests=(f"{_TESTS}/cycle/test_group_domains.py::test_against_trying_all",),
+    ),
+    Mutant(
+        name="group domains: what pods ask for is counted together, whoever asks",
+        file="core/cycle/group_domains.py",
+        old="takes += np.minimum(sums, alike.number)",
+        new="takes += sums",
+        tests=(f"{_TESTS}/cycle/test_group_domains.py::test_the_smallest_domain_that_takes_all",),
+    ),
+    Mutant(
         name="group preemption: who could come back is a victim",
         file="core/cycle/group_preemption.py",
         old="if not (yield from self._all_pass()):\n                self._remove(unit)",

@@ -10,9 +10,10 @@ import pytest
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import CycleContext, Diagnosis
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, Steps
+from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult
 from moorage.core.cycle.group_outcome import group_outcome
 from moorage.core.cycle.group_post_filter import GroupPostFilters, GroupRoom
+from moorage.core.cycle.group_steps import Steps
 from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.post_filter_contract import (

@@ -17,18 +17,11 @@ from moorage.core.cycle.decisions import (
     GroupDecided,
     GroupMoment,
 )
-from moorage.core.cycle.group_cycle import (
-    GroupAttempt,
-    GroupResult,
-    PlaceMember,
-    Steps,
-    T,
-    patiently,
-    schedule_group,
-)
+from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, PlaceMember, T, schedule_group
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
 from moorage.core.cycle.group_seats import seats_for
+from moorage.core.cycle.group_steps import Steps, patiently
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code

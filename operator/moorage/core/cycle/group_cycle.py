@@ -13,56 +13,39 @@ Source: kube-scheduler's pod group cycle (v1.37).
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Generator, Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from moorage.core.columns.changes import Nomination
 from moorage.core.cycle import cycle, group_placements
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.cycle.group_domains import DomainsWithRoom, PassedOver, domains_with_room
+from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment, Steps, patiently
 from moorage.core.cycle.post_filter import NO_POST_FILTER, fit_error
-from moorage.core.framework.placement_contract import ALL_NODES, Assignments, Placement, Proposal
+from moorage.core.cycle.tentative_members import TentativeMembers
+from moorage.core.framework.placement_contract import (
+    ALL_NODES,
+    Assignments,
+    Division,
+    Placement,
+    Proposal,
+)
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code, Status, error_status
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
-from moorage.core.structures.budget import OutOfTime
+
+UNSCHEDULABLE_GROUP = "pod group is unschedulable"
+_ENOUGH_PLACEMENTS = 100
+"""That take a group: more are not looked for, as of nodes (kube-scheduler tries all)."""
+_MAX_PREFERRED = 16
+"""Domains of one label that are tried because they are preferred."""
+
 
 T = TypeVar("T")
-Steps: TypeAlias = Generator[bool, bool | None, T]
-"""Yields True after each piece of work, False where its time ran out; is sent whether others have
-had a turn since.
-"""
-UNSCHEDULABLE_GROUP = "pod group is unschedulable"
-
-
-def patiently(ask: Callable[[], T]) -> Steps[T]:
-    """The answer; where time runs out it is asked again later."""
-    while True:
-        try:
-            return ask()
-        except OutOfTime:
-            yield False
-
-
-class Moment(Protocol):
-    """Asks something of the state of one moment; raises what that raises. A replay knows these
-    moments, and raises OutOfTime until one has come.
-    """
-
-    def __call__(self, ask: Callable[[], T], /) -> T: ...
-
-
-class _AnyMoment:
-    def __call__(self, ask: Callable[[], T], /) -> T:
-        return ask()
-
-
-AT_ANY_MOMENT: Final[Moment] = _AnyMoment()
-"""Nobody is to know when."""
 
 
 class PlaceMember(Protocol):
@@ -168,29 +151,6 @@ def schedule_group(
 
 
 @dataclasses.dataclass(slots=True)
-class _Tried:
-    """One placement: the members so far, and the generations of their nodes when they were
-    chosen.
-    """
-
-    placement: Placement
-    decisions: list[Decision] = dataclasses.field(default_factory=list)
-    generations: list[int] = dataclasses.field(default_factory=list)
-    placed_count: int = 0
-    status: Status = SUCCESS
-
-    def add(self, decision: Decision, generation: int) -> None:
-        """The next member's."""
-        self.decisions.append(decision)
-        self.generations.append(generation)
-        self.placed_count += isinstance(decision, ScheduleResult)
-
-    @property
-    def placed(self) -> list[ScheduleResult]:
-        return [one for one in self.decisions if isinstance(one, ScheduleResult)]
-
-
-@dataclasses.dataclass(slots=True)
 class _GroupCycle:
     """Its fields are ``schedule_group``'s arguments, and what is assumed now."""
 
@@ -201,10 +161,12 @@ class _GroupCycle:
     broken: Callable[[], str]
     nominated: dict[str, Nomination] = dataclasses.field(default_factory=dict)
     """By UID, what was known of members that were nominated when it began."""
-    standing: _Tried | None = None
+    standing: TentativeMembers | None = None
     """Whose members are assumed now."""
-    tried: list[_Tried] = dataclasses.field(default_factory=list)
+    tried: list[TentativeMembers] = dataclasses.field(default_factory=list)
     """All placements that were tried so far."""
+    passed_over: PassedOver | None = None
+    """None where no domain is preferred."""
 
     def steps(self) -> Steps[GroupResult]:
         nominations = self.context.cache.nominations
@@ -216,7 +178,7 @@ class _GroupCycle:
             return (yield from self._run())
         except BaseException:
             if self.standing is not None:
-                _take_back(self.standing, self.context)
+                self.standing.take_back(self.context)
             raise
         finally:
             for uid, state in self.nominated.items():
@@ -224,26 +186,42 @@ class _GroupCycle:
                     nominations.restore(state)
 
     def _run(self) -> Steps[GroupResult]:
-        attempt = self.attempt
-        plan = group_placements.plan(attempt.group, attempt.scheduled, self.revision, self.context)
+        group, scheduled = self.attempt.group, self.attempt.scheduled
+        plan = group_placements.plan(group, scheduled, self.revision, self.context)
         if isinstance(plan, Status):
             return GroupResult(plan)
-        found = [ALL_NODES]
-        if plan.required is not None:
-            found = group_placements.placements(plan.required)
-        tried = self.tried
-        for placement in found:
+        if plan.preferred:
+            self.passed_over = PassedOver(len(self.attempt.members))
+            for division in plan.preferred:
+                if (whole := (yield from self._smallest(division, self.passed_over))) is not None:
+                    return (yield from self._taken(whole))
+        if plan.required is None:
+            return (yield from self._best_of([ALL_NODES], 1))
+        room = yield from self._domains(plan.required, max(1, group.min_count - len(scheduled)))
+        return (yield from self._best_of(room.placements or [room.roomiest], room.total))
+
+    def _best_of(self, placements: Sequence[Placement], total: int) -> Steps[GroupResult]:
+        """The group in the best of these that take it, which are all that may of so many."""
+        tried, fit = list[TentativeMembers](), list[TentativeMembers]()
+        for placement in placements:
             tried.append((yield from self._try(placement)))
+            self.tried.append(tried[-1])
             if tried[-1].status.code is Code.ERROR:
                 return self._given_up(tried[-1])
-            if len(found) > 1:
+            if len(placements) > 1:
                 self._take_back()
-        fit = [one for one in tried if one.status.code is Code.SUCCESS]
+            fit += [one for one in tried[-1:] if one.status.code is Code.SUCCESS]
+            if len(fit) >= _ENOUGH_PLACEMENTS:
+                break
         if not fit:
-            return self._given_up(tried[0], self._no_placement(tried))
-        chosen = yield from patiently(lambda: attempt.moment(lambda: self._best(fit)))
+            return self._given_up(tried[0], self._no_placement(tried[0], total))
+        chosen = yield from self._at_once(lambda: self._best(fit))
         if isinstance(chosen, Status):
             return self._given_up(tried[0], chosen)
+        return (yield from self._taken(chosen))
+
+    def _taken(self, chosen: TentativeMembers) -> Steps[GroupResult]:
+        """Its members are assumed, and it is looked at what others did meanwhile."""
         refused = (yield from self._place_again(chosen)) if self.standing is not chosen else ""
         if why := refused or (yield from self._recheck(chosen)):
             self._take_back()
@@ -251,13 +229,17 @@ class _GroupCycle:
             return GroupResult(overtaken, chosen.decisions, self._said, overtaken=not refused)
         if not chosen.placed:
             return self._given_up(chosen, Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,)))
-        return GroupResult(SUCCESS, chosen.decisions, self._said)
+        known = self.passed_over
+        status = SUCCESS if known is None else known.lying_in(chosen.placement)
+        return GroupResult(status, chosen.decisions, self._said)
 
     # ---- one placement ---------------------------------------------------------------------------
 
-    def _try(self, placement: Placement) -> Steps[_Tried]:
-        """Place one member after another until it is known that there are not enough."""
-        tried = self.standing = _Tried(placement)
+    def _try(self, placement: Placement, whole: bool = False) -> Steps[TentativeMembers]:
+        """Place one member after another until it is known that there are not enough; where it has
+        to be the ``whole`` group, until one has no place.
+        """
+        tried = self.standing = TentativeMembers(placement)
         tried.status = self._feasible(tried)
         if tried.status.code is Code.UNSCHEDULABLE:
             tried.status = Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP, *tried.status.reasons))
@@ -270,7 +252,8 @@ class _GroupCycle:
                 tried.status = error_status(text)
                 return tried
             tried.status = self._feasible(tried)
-            if tried.status.code is Code.UNSCHEDULABLE:
+            lacking = whole and isinstance(decision, Diagnosis)
+            if lacking or tried.status.code is Code.UNSCHEDULABLE:
                 break
             yield True
         if tried.status.code is Code.PENDING:
@@ -291,7 +274,7 @@ class _GroupCycle:
         place = functools.partial(self.place, pod, placement)
         return (yield from patiently(lambda: self.attempt.moment(place)))
 
-    def _feasible(self, tried: _Tried) -> Status:
+    def _feasible(self, tried: TentativeMembers) -> Status:
         """Whether enough are placed (SUCCESS), may still be (PENDING) or cannot be any more."""
         least = self.attempt.group.min_count
         scheduled = len(self.attempt.scheduled) + tried.placed_count
@@ -306,17 +289,42 @@ class _GroupCycle:
 
     # ---- several placements ----------------------------------------------------------------------
 
-    def _no_placement(self, tried: Sequence[_Tried]) -> Status:
+    def _at_once(self, ask: Callable[[], T]) -> Steps[T]:
+        """What is asked of the state of one moment."""
+        return (yield from patiently(lambda: self.attempt.moment(ask)))
+
+    def _domains(self, division: Division, needed: int) -> Steps[DomainsWithRoom]:
+        members, snapshot, by = self.attempt.members, self.context.snapshot, self.revision
+        ask = functools.partial(domains_with_room, division, members, needed, by, snapshot)
+        return (yield from self._at_once(ask))
+
+    def _smallest(self, division: Division, over: PassedOver) -> Steps[TentativeMembers | None]:
+        """The members in the domain with the least room that takes all of them."""
+        count = len(self.attempt.members)
+        room = yield from self._domains(division, count)
+        over.without_room(division.key, room)
+        for placement in room.placements[:_MAX_PREFERRED]:
+            tried = yield from self._try(placement, whole=True)
+            self.tried.append(tried)
+            refused = next((one for one in tried.decisions if isinstance(one, Diagnosis)), None)
+            if refused is None and tried.status.code is Code.SUCCESS:
+                return tried
+            over.tried(placement, refused.message if refused else tried.status.message)
+            self._take_back()
+        return None
+
+    def _no_placement(self, first: TentativeMembers, count: int) -> Status:
+        """``count``: how many placements there are."""
         if not self.attempt.topology_aware:
-            return tried[0].status
+            return first.status
         reasons = (
             UNSCHEDULABLE_GROUP,
-            f"0/{len(tried)} placements are available",
-            f"first placement status: {tried[0].status.message}",
+            f"0/{count} placements are available",
+            f"first placement status: {first.status.message}",
         )
         return Status(Code.UNSCHEDULABLE, reasons)
 
-    def _best(self, fit: Sequence[_Tried]) -> _Tried | Status:
+    def _best(self, fit: Sequence[TentativeMembers]) -> TentativeMembers | Status:
         if len(fit) == 1:
             return fit[0]
         already = len(self.attempt.scheduled)
@@ -328,11 +336,11 @@ class _GroupCycle:
         found = group_placements.best(group, proposals, revision, self.context)
         return found if isinstance(found, Status) else fit[found]
 
-    def _place_again(self, tried: _Tried) -> Steps[str]:
+    def _place_again(self, tried: TentativeMembers) -> Steps[str]:
         """Assume those that were taken back where they were; why one does not fit there any more,
         "" when all do.
         """
-        self.standing = _Tried(tried.placement)
+        self.standing = TentativeMembers(tried.placement)
         for decision in tried.decisions:
             again = decision
             if isinstance(decision, ScheduleResult):
@@ -354,11 +362,11 @@ class _GroupCycle:
             return 0
         return self.context.cache.node_generation(decision.node)
 
-    def _recheck(self, tried: _Tried) -> Steps[str]:
+    def _recheck(self, tried: TentativeMembers) -> Steps[str]:
         """Why what was placed does not hold any more, as others had their turn; "" if it does."""
         return (yield from patiently(lambda: self._check(tried)))
 
-    def _check(self, tried: _Tried) -> str:
+    def _check(self, tried: TentativeMembers) -> str:
         """Goes on where it was broken off."""
         if why := self.broken():
             return why
@@ -375,7 +383,7 @@ class _GroupCycle:
         name = self.attempt.group.name
         return f'pod group "{name}" was overtaken while its members were placed: {why}'
 
-    def _given_up(self, tried: _Tried, status: Status | None = None) -> GroupResult:
+    def _given_up(self, tried: TentativeMembers, status: Status | None = None) -> GroupResult:
         self._take_back()
         return GroupResult(status or tried.status, tried.decisions, self._said)
 
@@ -385,12 +393,5 @@ class _GroupCycle:
 
     def _take_back(self) -> None:
         if self.standing is not None:
-            _take_back(self.standing, self.context)
+            self.standing.take_back(self.context)
             self.standing = None
-
-
-def _take_back(tried: _Tried, context: CycleContext) -> None:
-    """In reverse order, each whatever another one raises."""
-    with contextlib.ExitStack() as stack:
-        for placement in tried.placed:
-            stack.callback(cycle.unreserve_and_forget, placement, context.cache)

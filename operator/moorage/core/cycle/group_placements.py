@@ -17,8 +17,6 @@ from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.placement_contract import (
     Assignments,
-    Division,
-    Placement,
     PlacementPlan,
     Proposal,
 )
@@ -44,14 +42,6 @@ def plan(
     code = found.code if isinstance(found, Status) else Code.SUCCESS
     context.observer.end(ExtensionPoint.PLACEMENT_GENERATE, code.value, revision.scheduler_name)
     return found
-
-
-def placements(division: Division) -> list[Placement]:
-    """One for each domain that has nodes, by name."""
-    codes = set(np.unique(division.domains).tolist()) - {ABSENT}
-    return [
-        Placement(division.key, name) for name in sorted(division.names[c] or "" for c in codes)
-    ]
 
 
 def best(

@@ -14,13 +14,14 @@ from typing import Any, Final
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, Steps, patiently
+from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult
 from moorage.core.cycle.group_preemption import (
     PREFIX,
     Fork,
     GroupPreemption,
     make_room,
 )
+from moorage.core.cycle.group_steps import Steps, patiently
 from moorage.core.cycle.post_filter import make_attempt
 from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.interfaces import ExtensionPoint, is_a

@@ -19,15 +19,8 @@ from typing import TypeAlias
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.extender_cycle import extenders_interested
-from moorage.core.cycle.group_cycle import (
-    AT_ANY_MOMENT,
-    GroupAttempt,
-    GroupResult,
-    Steps,
-    patiently,
-    place_member,
-    schedule_group,
-)
+from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, place_member, schedule_group
+from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps, patiently
 from moorage.core.framework.evaluation.evaluation import PASSES
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision

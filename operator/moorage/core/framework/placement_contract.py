@@ -69,10 +69,21 @@ class Division(NamedTuple):
 
 class PlacementPlan(NamedTuple):
     """Where a group may be tried. ``required``: it has to lie in one of these domains; None: it may
-    lie anywhere.
+    lie anywhere. ``preferred``: before, the smallest domain that takes all members will do, first
+    of the first division.
     """
 
     required: Division | None = None
+    preferred: Sequence[Division] = ()
+
+
+class AlikePods(NamedTuple):
+    """So many pods that ask for the same, and how many such pods each row has room for at most:
+    int64[rows], None where that is not known.
+    """
+
+    number: int
+    most: npt.NDArray[np.int64] | None
 
 
 class Proposal(NamedTuple):
@@ -95,6 +106,16 @@ class PlacementGeneratePlugin(Plugin, Protocol):
         self, group: GroupSpec, scheduled: Assignments, snapshot: Snapshot
     ) -> PlacementPlan | Status:
         """``scheduled`` are the members that have a node. A status where there is no way."""
+
+
+@runtime_checkable
+class RoomPlugin(Plugin, Protocol):
+    """A filter plugin that knows how many pods nodes take at most, so that sets of nodes without
+    enough room need not be tried.
+    """
+
+    def room_for(self, pods: Sequence[Pod], snapshot: Snapshot) -> Sequence[AlikePods]:
+        """All of the pods, by what they ask for."""
 
 
 @runtime_checkable

@@ -136,6 +136,7 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(
         topology_placement_generator.NAME,
         topology_placement_generator.TopologyPlacementGenerator,
+        topology_placement_generator.TopologyPlacementGeneratorArgs,
     ),
     PluginSpec(pod_group_pods_count.NAME, pod_group_pods_count.PodGroupPodsCount),
     PluginSpec(cel.CEL.name, cel.CEL, CELArgs),

@@ -56,7 +56,8 @@ class GroupConditionWriter:
         if not group.is_kubernetes:
             return
         if outcome.code is Code.SUCCESS:
-            update = _Update(group.uid, group.name, "True", SCHEDULED, "")
+            message = cut_message(outcome.message)
+            update = _Update(group.uid, group.name, "True", SCHEDULED, message)
         else:
             reason = UNSCHEDULABLE if outcome.code in REJECTED else SCHEDULER_ERROR
             message = cut_message(outcome.message)

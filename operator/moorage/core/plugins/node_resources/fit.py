@@ -31,7 +31,7 @@ from moorage.core.framework.interfaces import (
     Scores,
     Shortfall,
 )
-from moorage.core.framework.placement_contract import Proposal
+from moorage.core.framework.placement_contract import AlikePods, Proposal
 from moorage.core.framework.status import SUCCESS, Code, Reason, error_status
 from moorage.core.framework.utilization_shape import shape_table
 from moorage.core.groups.group_spec import GroupSpec
@@ -56,6 +56,7 @@ from moorage.core.plugins.node_resources.resource_allocation import (
     shares,
     usage,
 )
+from moorage.core.plugins.node_resources.room import room_for
 from moorage.core.pods.requests import FIT, PODS, SCORED, USED, allocatable_amounts, pod_amounts
 from moorage.core.pods.resource_names import PREFIX, is_delegable
 
@@ -260,6 +261,10 @@ class NodeResourcesFit:
             total += weights // 2
         mean: Scores = total // weights
         return mean
+
+    def room_for(self, pods: Sequence[Pod], snapshot: Snapshot) -> Sequence[AlikePods]:
+        """As ``filter`` counts."""
+        return room_for(pods, self._counted, snapshot)
 
     def score_placements(
         self, _group: GroupSpec, proposals: Sequence[Proposal], snapshot: Snapshot

@@ -1,0 +1,94 @@
+"""Domains with room: of the domains that a pod group may lie in, those that are worth a try.
+
+A domain whose nodes obviously lack the room for enough members is not tried; what nodes have left
+of requests is a bound that no order of members changes. The domain with the least room that
+suffices comes first, so that large ones stay free.
+
+Cost: a few operations on all nodes for each kind of member; no array for each domain.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from moorage.core.columns.nodes.label_columns import ABSENT
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.interfaces import ExtensionPoint, is_a
+from moorage.core.framework.placement_contract import (
+    AlikePods,
+    Division,
+    Placement,
+    RoomPlugin,
+)
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code, Status
+from moorage.core.objects.pods import Pod
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DomainsWithRoom:
+    """``placements``: those of the ``total`` domains that have room, in the order in which they are
+    tried. ``roomiest``: what to try where none has, so that somebody says what is lacking.
+    """
+
+    placements: Sequence[Placement]
+    total: int
+    roomiest: Placement
+
+
+def domains_with_room(
+    division: Division, members: Sequence[Pod], needed: int, revision: Revision, snapshot: Snapshot
+) -> DomainsWithRoom:
+    """The domains that may take so many of the members. There must be one with a node."""
+    size = len(division.names)
+    room, takes = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for alike in _alike(members, revision, snapshot):
+        most = alike.most
+        rows = division.domains.size if most is None else min(division.domains.size, most.size)
+        there = np.full(rows, alike.number) if most is None else most[:rows]
+        sums = np.bincount(division.domains[:rows], there, size).astype(np.int64)
+        room += sums
+        takes += np.minimum(sums, alike.number)
+    found = np.unique(division.domains)
+    codes = sorted(
+        found[found != ABSENT].tolist(), key=lambda code: (room[code], division.names[code] or "")
+    )
+    named = {code: Placement(division.key, division.names[code] or "") for code in codes}
+    placements = [named[code] for code in codes if takes[code] >= needed]
+    return DomainsWithRoom(placements, len(codes), named[codes[-1]])
+
+
+@dataclasses.dataclass(slots=True)
+class PassedOver:
+    """Why preferred domains were not taken, for whoever asks where a group lies."""
+
+    members: int
+    said: list[str] = dataclasses.field(default_factory=list)
+
+    def without_room(self, key: str, room: DomainsWithRoom) -> None:
+        """Those of a label that were not tried."""
+        if count := room.total - len(room.placements):
+            head = f"{count} of {room.total} values of {key}"
+            self.said.append(f"{head} have no room for {self.members} members")
+
+    def tried(self, placement: Placement, why: str) -> None:
+        """One that did not take all of them."""
+        self.said.append(f"{placement.key}={placement.name}: {why}")
+
+    def lying_in(self, placement: Placement) -> Status:
+        """SUCCESS, with where the members lie and what was passed over before."""
+        there = "members lie in no preferred domain"
+        if placement.key:
+            there = f"all members lie in {placement.key}={placement.name}"
+        return Status(Code.SUCCESS, ("; ".join((there, *self.said)),))
+
+
+def _alike(members: Sequence[Pod], revision: Revision, snapshot: Snapshot) -> Sequence[AlikePods]:
+    """Members by what they ask for, as the profile's filters count it."""
+    for _, plugin in revision.at(ExtensionPoint.FILTER):
+        if is_a(plugin, RoomPlugin):
+            return plugin.room_for(members, snapshot)
+    return [AlikePods(len(members), None)]

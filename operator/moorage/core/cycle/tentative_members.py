@@ -1,0 +1,43 @@
+"""Tentative members: those of a pod group that are placed on one placement, until it is known
+whether they stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
+from moorage.core.framework.placement_contract import Placement
+from moorage.core.framework.status import SUCCESS, Status
+
+
+@dataclasses.dataclass(slots=True)
+class TentativeMembers:
+    """One placement: the members so far, and the generations of their nodes when they were
+    chosen.
+    """
+
+    placement: Placement
+    decisions: list[Decision] = dataclasses.field(default_factory=list)
+    generations: list[int] = dataclasses.field(default_factory=list)
+    placed_count: int = 0
+    status: Status = SUCCESS
+
+    def add(self, decision: Decision, generation: int) -> None:
+        """The next member's."""
+        self.decisions.append(decision)
+        self.generations.append(generation)
+        self.placed_count += isinstance(decision, ScheduleResult)
+
+    @property
+    def placed(self) -> list[ScheduleResult]:
+        """The members that have a node."""
+        return [one for one in self.decisions if isinstance(one, ScheduleResult)]
+
+    def take_back(self, context: CycleContext) -> None:
+        """In reverse order, each whatever another one raises."""
+        with contextlib.ExitStack() as stack:
+            for placement in self.placed:
+                stack.callback(cycle.unreserve_and_forget, placement, context.cache)
