@@ -1471,13 +1471,6 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/cycle/test_group_domains.py::test_against_trying_all",),
     ),
     Mutant(
-        name="group domains: what pods ask for is counted together, whoever asks",
-        file="core/cycle/group_domains.py",
-        old="takes += np.minimum(sums, alike.number)",
-        new="takes += sums",
-        tests=(f"{_TESTS}/cycle/test_group_domains.py::test_the_smallest_domain_that_takes_all",),
-    ),
-    Mutant(
         name="group preemption: who could come back is a victim",
         file="core/cycle/group_preemption.py",
         old="if not (yield from self._all_pass()):\n                self._remove(unit)",
