@@ -23,6 +23,14 @@ kind: Node
 metadata: {name: n2, labels: {zone: b}}
 status: {allocatable: {cpu: "3", memory: 8Gi, pods: "10"}}
 """
+CORDONED = """
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n3, labels: {zone: c}}
+spec: {unschedulable: true}
+status: {allocatable: {cpu: "9", memory: 8Gi, pods: "10"}}
+"""
 GROUP = """
 ---
 apiVersion: scheduling.k8s.io/v1beta1
@@ -217,6 +225,10 @@ def test_placements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, output = explained(tmp_path, capsys, GROUP % (3, TOPOLOGY), members(3), LOW)
     assert "\nzone  MEMBERS  REASON\na           2  0/1 nodes" in output
     assert output.startswith("2 of 3 members of ml/trainer find a node in one zone, and 3 are")
+    _, output = explained(tmp_path, capsys, CORDONED, GROUP % (3, TOPOLOGY), members(3), LOW)
+    assert "\nc           0  0/1 nodes" in output
+    assert "\na           2  room for 2 of 3 members at most" in output
+    assert output.startswith("2 of 3 members of ml/trainer find a node in one zone at most, and")
 
 
 @pytest.mark.parametrize(

@@ -261,17 +261,28 @@ def test_who_found_a_node_and_who_did_not() -> None:
 
 
 def test_each_placement_with_its_first_reason() -> None:
-    """Both zones are too small, each otherwise."""
+    """All zones are too small, each otherwise; where there is no room nobody was tried, unless
+    there is none anywhere.
+    """
     there = [
+        make_node("n0", cpu="1", labels={ZONE: "c"}),
         make_node("n1", cpu="2", labels={ZONE: "a"}),
         make_node("n2", labels={ZONE: "b"}, taints=(Taint("t", "", "NoSchedule"),)),
     ]
-    said = explained(GroupCase(there, [], [member(name) for name in "abc"], 3, ZONE))
-    tried = [(one.name, one.found) for one in said.placements]
-    assert tried == [("a", 2), ("b", 0)]
-    assert ["Insufficient cpu" in one.reason for one in said.placements] == [True, False]
-    assert "untolerated taint" in said.placements[1].reason
+    trio = [member(name) for name in "abc"]
+    said = explained(GroupCase(there, [], trio, 3, ZONE))
+    tainted = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    assert said.placements == (
+        ("b", 0, tainted, True),
+        ("a", 2, "room for 2 of 3 members at most", False),
+        ("c", 1, "room for 1 of 3 members at most", False),
+    )
     assert said.refusals == ()
+    said = explained(GroupCase(there[:2], [], trio, 3, ZONE))
+    assert said.placements == (
+        ("a", 2, "0/1 nodes are available: 1 Insufficient cpu.", True),
+        ("c", 1, "room for 1 of 3 members at most", False),
+    )
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def group_part(explained: GroupExplanation) -> Document:
         "begun": explained.begun,
         "members": [_member(one) for one in explained.members],
         "placements": [
-            {"name": one.name, "members": one.found, "reason": one.reason}
+            {"name": one.name, "members": one.found, "reason": one.reason, "tried": one.tried}
             for one in explained.placements
         ],
         "refused": "" if refused is None else key(refused),

@@ -84,13 +84,16 @@ def _answer(document: Document, now: datetime.datetime) -> str:
 def _missing(group: Document) -> str:
     """How many find a node, how many have to, and why the first does not."""
     placed = sum(one["placed"] for one in group["members"])
-    most = max((one["members"] for one in group["placements"]), default=0)
+    looked_at = group["placements"]
+    found = max((one["members"] for one in looked_at if one["tried"]), default=0)
+    most = max((one["members"] for one in looked_at), default=0)
     where = f" in one {group['topologyKey']}" if group["topologyKey"] else ""
-    found = f"{placed + most} of {group['present']} members of {group['name']} find a node{where}"
+    where += " at most" if most > found else ""
+    text = f"{placed + most} of {group['present']} members of {group['name']} find a node{where}"
     if group["gang"] and not group["begun"]:
-        found += f", and {group['minCount']} are needed together"
-    reason = next((one["reason"] for one in group["placements"] if one["reason"]), "")
-    return f"{found}. {reason}".rstrip(". ") + "."
+        text += f", and {group['minCount']} are needed together"
+    reason = next((one["reason"] for one in looked_at if one["reason"]), "")
+    return f"{text}. {reason}".rstrip(". ") + "."
 
 
 def _waited(document: Document, now: datetime.datetime) -> str:

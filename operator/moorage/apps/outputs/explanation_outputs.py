@@ -167,7 +167,7 @@ class GroupPart(TypedDict):
     members: list[MemberPart]
     """Those that have a node first."""
     placements: list[PlacementAnswerPart]
-    """The sets of nodes that were tried: one for each value of the topology key, else one."""
+    """The sets of nodes that were looked at: one for each value of the topology key, else one."""
     refused: str
     """The member that found no node, which ``refusals`` and ``changes`` are about; else ""."""
     refusals: list[RefusalPart]
@@ -194,14 +194,16 @@ class MemberPart(TypedDict):
 
 
 class PlacementAnswerPart(TypedDict):
-    """A set of nodes that was tried."""
+    """A set of nodes that was looked at."""
 
     name: str
     """The topology key's value, "" for all nodes."""
     members: int
-    """How many members found a node there."""
+    """How many members found a node there, or may at most where they were not tried there."""
     reason: str
     """Why the first of the others did not; "" where enough did."""
+    tried: bool
+    """Whether members were tried there: not where the room for requests is too small anyway."""
 
 
 class GroupPreemptionPart(TypedDict):

@@ -16,16 +16,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from moorage.core.columns.changes import Nomination
 from moorage.core.cycle import cycle, group_placements
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
-from moorage.core.cycle.group_domains import DomainsWithRoom, PassedOver, domains_with_room
+from moorage.core.cycle.group_domains import (
+    DomainsWithRoom,
+    PassedOver,
+    WithoutRoom,
+    domains_with_room,
+)
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment, Steps, patiently
 from moorage.core.cycle.post_filter import NO_POST_FILTER, fit_error
-from moorage.core.cycle.tentative_members import TentativeMembers
+from moorage.core.cycle.tentative_members import TentativeMembers, TriedPlacement
 from moorage.core.framework.placement_contract import (
     ALL_NODES,
     Assignments,
@@ -71,30 +76,19 @@ class GroupAttempt:
     """Whether room may be held for it if it does not fit and none can be made."""
 
 
-class TriedPlacement(NamedTuple):
-    """What came of a group on one placement; ``decisions`` as in ``GroupResult``."""
-
-    placement: Placement
-    decisions: Sequence[Decision]
-    status: Status
-
-    @property
-    def placed(self) -> list[ScheduleResult]:
-        """The members that found a node there."""
-        return [one for one in self.decisions if isinstance(one, ScheduleResult)]
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupResult:
     """What came of a group. SUCCESS: the placed members are assumed; else nothing is.
 
     ``decisions`` are of the members that were looked at, in their order; those behind were not
-    reached. ``tried``: all placements that were tried, in their order.
+    reached. ``tried``: all placements that were tried, in their order; ``without_room``: those that
+    it may have to lie in and that were not.
     """
 
     status: Status
     decisions: Sequence[Decision] = ()
     tried: Sequence[TriedPlacement] = ()
+    without_room: Sequence[WithoutRoom] = ()
     overtaken: bool = False
     """Whether it was ended as nodes do not hold any more what was placed there."""
 
@@ -165,6 +159,7 @@ class _GroupCycle:
     """Whose members are assumed now."""
     tried: list[TentativeMembers] = dataclasses.field(default_factory=list)
     """All placements that were tried so far."""
+    without_room: Sequence[WithoutRoom] = ()
     passed_over: PassedOver | None = None
     """None where no domain is preferred."""
 
@@ -197,8 +192,10 @@ class _GroupCycle:
                     return (yield from self._taken(whole))
         if plan.required is None:
             return (yield from self._best_of([ALL_NODES], 1))
-        room = yield from self._domains(plan.required, max(1, group.min_count - len(scheduled)))
-        return (yield from self._best_of(room.placements or [room.roomiest], room.total))
+        found = yield from self._domains(plan.required, max(1, group.min_count - len(scheduled)))
+        room = found.or_roomiest()
+        self.without_room = room.without_room
+        return (yield from self._best_of(room.placements, room.total))
 
     def _best_of(self, placements: Sequence[Placement], total: int) -> Steps[GroupResult]:
         """The group in the best of these that take it, which are all that may of so many."""
@@ -226,12 +223,12 @@ class _GroupCycle:
         if why := refused or (yield from self._recheck(chosen)):
             self._take_back()
             overtaken = error_status(self._overtaken(why))
-            return GroupResult(overtaken, chosen.decisions, self._said, overtaken=not refused)
+            return self._result(overtaken, chosen, overtaken=not refused)
         if not chosen.placed:
             return self._given_up(chosen, Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,)))
         known = self.passed_over
         status = SUCCESS if known is None else known.lying_in(chosen.placement)
-        return GroupResult(status, chosen.decisions, self._said)
+        return self._result(status, chosen)
 
     # ---- one placement ---------------------------------------------------------------------------
 
@@ -385,11 +382,11 @@ class _GroupCycle:
 
     def _given_up(self, tried: TentativeMembers, status: Status | None = None) -> GroupResult:
         self._take_back()
-        return GroupResult(status or tried.status, tried.decisions, self._said)
+        return self._result(status or tried.status, tried)
 
-    @property
-    def _said(self) -> list[TriedPlacement]:
-        return [TriedPlacement(one.placement, one.decisions, one.status) for one in self.tried]
+    def _result(self, status: Status, of: TentativeMembers, overtaken: bool = False) -> GroupResult:
+        tried = [one.tried() for one in self.tried]
+        return GroupResult(status, of.decisions, tried, self.without_room, overtaken)
 
     def _take_back(self) -> None:
         if self.standing is not None:

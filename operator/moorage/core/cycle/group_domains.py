@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,21 +29,39 @@ from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
 
 
+class WithoutRoom(NamedTuple):
+    """A domain that need not be tried: its nodes take ``most`` of the members, if so many."""
+
+    placement: Placement
+    most: int
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class DomainsWithRoom:
-    """``placements``: those of the ``total`` domains that have room, in the order in which they are
-    tried. ``roomiest``: what to try where none has, so that somebody says what is lacking.
+    """``placements``: the domains that have room, in the order in which they are tried.
+    ``without_room``: the others, the one that may take the most members last.
     """
 
     placements: Sequence[Placement]
-    total: int
-    roomiest: Placement
+    without_room: Sequence[WithoutRoom]
+
+    @property
+    def total(self) -> int:
+        """How many domains there are."""
+        return len(self.placements) + len(self.without_room)
+
+    def or_roomiest(self) -> DomainsWithRoom:
+        """One to try where none has room, so that somebody says what is lacking."""
+        if self.placements:
+            return self
+        *others, roomiest = self.without_room
+        return DomainsWithRoom([roomiest.placement], others)
 
 
 def domains_with_room(
     division: Division, members: Sequence[Pod], needed: int, revision: Revision, snapshot: Snapshot
 ) -> DomainsWithRoom:
-    """The domains that may take so many of the members. There must be one with a node."""
+    """The domains that may take so many of the members."""
     size = len(division.names)
     room, takes = np.zeros(size, np.int64), np.zeros(size, np.int64)
     for alike in _alike(members, revision, snapshot):
@@ -58,7 +77,8 @@ def domains_with_room(
     )
     named = {code: Placement(division.key, division.names[code] or "") for code in codes}
     placements = [named[code] for code in codes if takes[code] >= needed]
-    return DomainsWithRoom(placements, len(codes), named[codes[-1]])
+    others = [WithoutRoom(named[code], int(takes[code])) for code in codes if takes[code] < needed]
+    return DomainsWithRoom(placements, sorted(others, key=lambda one: one.most))
 
 
 @dataclasses.dataclass(slots=True)
@@ -70,7 +90,7 @@ class PassedOver:
 
     def without_room(self, key: str, room: DomainsWithRoom) -> None:
         """Those of a label that were not tried."""
-        if count := room.total - len(room.placements):
+        if count := len(room.without_room):
             head = f"{count} of {room.total} values of {key}"
             self.said.append(f"{head} have no room for {self.members} members")
 

@@ -8,13 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.cycle.context import Decision, Diagnosis
-from moorage.core.cycle.group_cycle import (
-    UNSCHEDULABLE_GROUP,
-    GroupAttempt,
-    GroupResult,
-    TriedPlacement,
-)
+from moorage.core.cycle.group_cycle import UNSCHEDULABLE_GROUP, GroupAttempt, GroupResult
+from moorage.core.cycle.group_domains import WithoutRoom
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupRoom
+from moorage.core.cycle.tentative_members import TriedPlacement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
@@ -24,7 +21,8 @@ from moorage.core.objects.pods import Pod
 class GroupOutcome:
     """``status``: of the group, as its condition says it. ``members``: by UID, in their order;
     placed ones are assumed. ``victims`` have to go so that members fit where they are nominated to.
-    ``tried`` and ``room``: what all placements, and all who may make room, came to.
+    ``tried`` and ``room``: what all placements, and all who may make room, came to;
+    ``without_room`` as in ``GroupResult``.
     """
 
     status: Status
@@ -34,6 +32,7 @@ class GroupOutcome:
     room: GroupRoom = NO_ROOM
     overtaken: bool = False
     """As in ``GroupResult``."""
+    without_room: Sequence[WithoutRoom] = ()
 
 
 def group_outcome(
@@ -53,7 +52,9 @@ def group_outcome(
         for pod, decision in itertools.zip_longest(attempt.members, result.decisions)
     }
     victims = room.preemption.victims if room.preemption else ()
-    return GroupOutcome(status, members, victims, result.tried, room, result.overtaken)
+    return GroupOutcome(
+        status, members, victims, result.tried, room, result.overtaken, result.without_room
+    )
 
 
 def _in_room(decision: Decision, room: GroupRoom) -> Decision:

@@ -12,14 +12,9 @@ from collections.abc import Mapping
 
 from moorage.core.columns.nominations import is_younger
 from moorage.core.cycle.context import CycleContext, Decision
-from moorage.core.cycle.group_cycle import (
-    AT_ANY_MOMENT,
-    GroupAttempt,
-    Steps,
-    place_member,
-    schedule_group,
-)
+from moorage.core.cycle.group_cycle import GroupAttempt, place_member, schedule_group
 from moorage.core.cycle.group_preemption import Fork, units_below
+from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod, priority

@@ -6,11 +6,26 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.status import SUCCESS, Status
+
+
+class TriedPlacement(NamedTuple):
+    """What came of a group on one placement: of the members that were looked at, in their order."""
+
+    placement: Placement
+    decisions: Sequence[Decision]
+    status: Status
+
+    @property
+    def placed(self) -> list[ScheduleResult]:
+        """The members that found a node there."""
+        return [one for one in self.decisions if isinstance(one, ScheduleResult)]
 
 
 @dataclasses.dataclass(slots=True)
@@ -35,6 +50,10 @@ class TentativeMembers:
     def placed(self) -> list[ScheduleResult]:
         """The members that have a node."""
         return [one for one in self.decisions if isinstance(one, ScheduleResult)]
+
+    def tried(self) -> TriedPlacement:
+        """What is told of it."""
+        return TriedPlacement(self.placement, self.decisions, self.status)
 
     def take_back(self, context: CycleContext) -> None:
         """In reverse order, each whatever another one raises."""

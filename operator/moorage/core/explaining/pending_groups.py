@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters, unreserve_and_forget
 from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
-from moorage.core.cycle.group_cycle import GroupAttempt, TriedPlacement, place_member
+from moorage.core.cycle.group_cycle import GroupAttempt, place_member
 from moorage.core.cycle.group_outcome import GroupOutcome
+from moorage.core.cycle.tentative_members import TriedPlacement
 from moorage.core.explaining.gates import Gate, counted, group_gate
 from moorage.core.explaining.pending_pods import NO_LIMIT, Limits
 from moorage.core.explaining.refusals import RefusalGroup, refusal_groups
@@ -45,12 +46,14 @@ class Member(NamedTuple):
 
 class PlacementAnswer(NamedTuple):
     """What came of one placement: how many members found a node there beside those that have one,
-    and why the first that found none did not, "" where enough did.
+    and why the first that found none did not, "" where enough did. One that was not ``tried`` takes
+    no more than ``found``.
     """
 
     name: str
     found: int
     reason: str
+    tried: bool = True
 
 
 class GroupPreemptionAnswer(NamedTuple):
@@ -119,12 +122,12 @@ def explain_group(
     if outcome.status.code is Code.ERROR:
         return explained(members=members, error=outcome.status.message)
     if outcome.status.code is Code.SUCCESS:
-        return explained(members=members, fits=True, placements=_answers(outcome.tried))
+        return explained(members=members, fits=True, placements=_answers(outcome))
     said = _refused(attempt, best, revision, context, limits)
     return explained(
         members=members,
         message=outcome.status.message,
-        placements=_answers(outcome.tried),
+        placements=_answers(outcome),
         preemption=_preemption(attempt, outcome),
         **said,
     )
@@ -171,10 +174,16 @@ def _members(
             yield Member(pod, message=decision.message)
 
 
-def _answers(tried: Sequence[TriedPlacement]) -> tuple[PlacementAnswer, ...]:
-    return tuple(
-        PlacementAnswer(one.placement.name, len(one.placed), _why_not(one)) for one in tried
+def _answers(outcome: GroupOutcome) -> tuple[PlacementAnswer, ...]:
+    tried = (
+        PlacementAnswer(one.placement.name, len(one.placed), _why_not(one)) for one in outcome.tried
     )
+    said = f"of {len(outcome.members)} members at most"
+    others = (
+        PlacementAnswer(one.placement.name, one.most, f"room for {one.most} {said}", tried=False)
+        for one in reversed(outcome.without_room)
+    )
+    return (*tried, *others)
 
 
 def _why_not(tried: TriedPlacement) -> str:
