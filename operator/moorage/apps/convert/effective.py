@@ -4,6 +4,7 @@ extension point what runs there.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,7 +76,10 @@ def _profile(
 
 
 def _has_args(name: str, loaded: LoadedProfile, registry: Registry) -> bool:
-    return name in loaded.args or (name in registry and registry[name].args is not None)
+    """Whether it is given some, or takes some of kube-scheduler's."""
+    takes = registry[name].args if name in registry else None
+    theirs = takes is not None and len(dataclasses.fields(takes)) > len(OURS.get(name, ()))
+    return name in loaded.args or theirs
 
 
 def _args(name: str, args: Any, ignored: list[str], registry: Registry) -> Any:

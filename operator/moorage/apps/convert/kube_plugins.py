@@ -31,7 +31,11 @@ WEIGHTED = ("score", "placementScore")
 REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 """Plugins that v1 knows of as gone; other names of the past are like any unknown one."""
 
-OURS = {"DefaultPreemption": ("disruptionPolicy",), "InterPodAffinity": ("termsMetBy",)}
+OURS = {
+    "DefaultPreemption": ("disruptionPolicy",),
+    "InterPodAffinity": ("termsMetBy",),
+    "TopologyPlacementGenerator": ("preferredTopologyKeys",),
+}
 """Arguments that kube-scheduler does not have, by plugin."""
 
 

@@ -199,22 +199,22 @@ class _GroupCycle:
 
     def _best_of(self, placements: Sequence[Placement], total: int) -> Steps[GroupResult]:
         """The group in the best of these that take it, which are all that may of so many."""
-        tried, fit = list[TentativeMembers](), list[TentativeMembers]()
+        before, fit = len(self.tried), list[TentativeMembers]()
         for placement in placements:
-            tried.append((yield from self._try(placement)))
-            self.tried.append(tried[-1])
-            if tried[-1].status.code is Code.ERROR:
-                return self._given_up(tried[-1])
+            tried = yield from self._try(placement)
+            if tried.status.code is Code.ERROR:
+                return self._given_up(tried)
             if len(placements) > 1:
                 self._take_back()
-            fit += [one for one in tried[-1:] if one.status.code is Code.SUCCESS]
+            fit += [tried] if tried.status.code is Code.SUCCESS else []
             if len(fit) >= _ENOUGH_PLACEMENTS:
                 break
+        first = self.tried[before]
         if not fit:
-            return self._given_up(tried[0], self._no_placement(tried[0], total))
+            return self._given_up(first, self._no_placement(first, total))
         chosen = yield from self._at_once(lambda: self._best(fit))
         if isinstance(chosen, Status):
-            return self._given_up(tried[0], chosen)
+            return self._given_up(first, chosen)
         return (yield from self._taken(chosen))
 
     def _taken(self, chosen: TentativeMembers) -> Steps[GroupResult]:
@@ -237,6 +237,7 @@ class _GroupCycle:
         to be the ``whole`` group, until one has no place.
         """
         tried = self.standing = TentativeMembers(placement)
+        self.tried.append(tried)
         tried.status = self._feasible(tried)
         if tried.status.code is Code.UNSCHEDULABLE:
             tried.status = Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP, *tried.status.reasons))
@@ -302,7 +303,6 @@ class _GroupCycle:
         over.without_room(division.key, room)
         for placement in room.placements[:_MAX_PREFERRED]:
             tried = yield from self._try(placement, whole=True)
-            self.tried.append(tried)
             refused = next((one for one in tried.decisions if isinstance(one, Diagnosis)), None)
             if refused is None and tried.status.code is Code.SUCCESS:
                 return tried

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.snapshot import Snapshot
@@ -27,6 +28,8 @@ from moorage.core.framework.placement_contract import (
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
+
+_Counts: TypeAlias = npt.NDArray[np.int64]
 
 
 class WithoutRoom(NamedTuple):
@@ -62,15 +65,7 @@ def domains_with_room(
     division: Division, members: Sequence[Pod], needed: int, revision: Revision, snapshot: Snapshot
 ) -> DomainsWithRoom:
     """The domains that may take so many of the members."""
-    size = len(division.names)
-    room, takes = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    for alike in _alike(members, revision, snapshot):
-        most = alike.most
-        rows = division.domains.size if most is None else min(division.domains.size, most.size)
-        there = np.full(rows, alike.number) if most is None else most[:rows]
-        sums = np.bincount(division.domains[:rows], there, size).astype(np.int64)
-        room += sums
-        takes += np.minimum(sums, alike.number)
+    room, takes = _counted(division, _alike(members, revision, snapshot))
     found = np.unique(division.domains)
     codes = sorted(
         found[found != ABSENT].tolist(), key=lambda code: (room[code], division.names[code] or "")
@@ -79,6 +74,22 @@ def domains_with_room(
     placements = [named[code] for code in codes if takes[code] >= needed]
     others = [WithoutRoom(named[code], int(takes[code])) for code in codes if takes[code] < needed]
     return DomainsWithRoom(placements, sorted(others, key=lambda one: one.most))
+
+
+def _counted(division: Division, kinds: Sequence[AlikePods]) -> tuple[_Counts, _Counts]:
+    """By code: how many pods of each kind domains have room for were it alone, summed up; and how
+    many of the members at most.
+    """
+    size = len(division.names)
+    room, takes = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for alike in kinds:
+        most = alike.most
+        rows = division.domains.size if most is None else min(division.domains.size, most.size)
+        there = np.full(rows, alike.number) if most is None else most[:rows]
+        sums = np.bincount(division.domains[:rows], there, size).astype(np.int64)
+        room += sums
+        takes += np.minimum(sums, alike.number)
+    return room, takes
 
 
 @dataclasses.dataclass(slots=True)

@@ -42,9 +42,8 @@ def group_outcome(
     room: GroupRoom = NO_ROOM,
 ) -> GroupOutcome:
     """``room``: what plugins that may make room said of a group that does not fit."""
-    status = result.status
-    if room.message:
-        status = Status(status.code, (*status.reasons, room.message))
+    reasons = (*result.status.reasons, *([room.message] if room.message else []))
+    status = Status(result.status.code, reasons)
     nominations = room.preemption.nominations if room.preemption is not None else {}
     said = _Said(revision, result.status, status, nominations, _missing(attempt, result))
     members = {
