@@ -56,13 +56,12 @@ class GroupConditionWriter:
         if not group.is_kubernetes:
             return
         if outcome.code is Code.SUCCESS:
-            message = cut_message(outcome.message)
-            update = _Update(group.uid, group.name, "True", SCHEDULED, message)
+            value, reason = "True", SCHEDULED
         else:
             reason = UNSCHEDULABLE if outcome.code in REJECTED else SCHEDULER_ERROR
-            message = cut_message(outcome.message)
-            update = _Update(group.uid, group.name, "False", reason, message)
-        self._updates.put(update)
+            value = "False"
+        message = cut_message(outcome.message)
+        self._updates.put(_Update(group.uid, group.name, value, reason, message))
 
     async def run(self) -> None:
         """Write conditions until cancelled; one worker, of which several may run."""
