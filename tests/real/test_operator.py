@@ -540,9 +540,10 @@ def test_a_deleted_profile_is_gone_at_once(installed: Installation) -> None:
     installed.client.delete(f"{API}/schedulerprofiles/deleted")
     with pytest.raises(RigError, match="not found"):
         installed.get("sprof/deleted")
-    time.sleep(0.5)
+    decides = 'moorage_profile_revision_info{profile="deleted"'
+    until(lambda: decides not in installed.leader.fetched("/metrics"), "the news")
     create(installed.rig, pod("orphan", "deleted", "100m"))
-    time.sleep(1)
+    assert all(installed.pods("binpack", 1, "10m"))  # made later, and decided
     assert installed.nodes(["orphan"]) == [""]
     installed.apply(profile("deleted"))
     assert until(lambda: installed.nodes(["orphan"])[0], "the orphan's node", 10)

@@ -102,8 +102,24 @@ class World:
             .get("conditions", [])
         )
         return next(
-            (str(found["message"]) for found in conditions if found["type"] == "PodScheduled"), ""
+            (
+                str(found.get("message", ""))
+                for found in conditions
+                if found["type"] == "PodScheduled"
+            ),
+            "",
         )
+
+    def refused(self, profile: str) -> str:
+        """Make pods until one of them is told why it waits, since what refuses them may come later
+        than they do; its name.
+        """
+        for name in (f"{profile}-{number}" for number in range(50)):
+            create(self.rig, a_pod(name, profile))
+            until(lambda name=name: self.place(name) or self.said(name), f"a word about {name}")
+            if not self.place(name):
+                return name
+        raise AssertionError(f"no pod of {profile} was refused")
 
     def condition(self, profile: str, kind: str) -> tuple[str, str]:
         """Status and reason of a profile's condition."""
@@ -229,12 +245,11 @@ def test_the_example_of_the_documentation(world: World) -> None:
     assert until(lambda: world.place("drawn"), "a pod that is drawn to a rack") == "node-r2"
     for rack in ("r1", "r2"):
         world.client.merge(f"/apis/example.com/v1/racks/{rack}", {"spec": {"maintenance": True}})
-    time.sleep(0.5)  # for the watch
-    create(world.rig, a_pod("refused", "racked"))
-    said = until(lambda: world.said("refused"), "a refusal")
+    refused = world.refused("racked")
+    said = world.said(refused)
     assert said.startswith("0/2 nodes are available: 2 node(s) were in a rack under maintenance.")
     world.client.merge("/apis/example.com/v1/racks/r1", {"spec": {"maintenance": False}})
-    assert until(lambda: world.place("refused"), "a pod that a rack woke", 10) == "node-r1"
+    assert until(lambda: world.place(refused), "a pod that a rack woke", 10) == "node-r1"
     assert world.condition("racked", "Ready") == ("True", "Ready")
 
 
