@@ -401,7 +401,7 @@ class World:
         assert not groups.dirty
         for group in (one for parts in groups._groups.values() for one in parts.values()):
             least = groups.min_count(group)
-            assert group.complete == (least is not None and (group.begun or group.present >= least))
+            assert group.complete == (least is not None and (group.met or group.present >= least))
             assert group.complete or all(
                 entry.state not in (QueueState.ACTIVE, QueueState.BACKOFF)
                 for entry in group.waiting.values()

@@ -81,10 +81,19 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="groups: a minimum that was met is said again and again",
         file="core/queue/pod_group_members.py",
-        old="(not spec.initially_scheduled) and (group.bound >= spec.min_count)",
-        new="(group.bound >= spec.min_count)",
+        old="spec is not None and (not spec.initially_scheduled)",
+        new="spec is not None",
         tests=(
             f"{_TESTS}/queue/test_pod_group_members.py::test_a_minimum_that_is_met_is_to_be_said",
+        ),
+    ),
+    Mutant(
+        name="groups: one member on a node is enough",
+        file="core/queue/pod_group_members.py",
+        old="least is not None and len(group.seen) >= least",
+        new="least is not None",
+        tests=(
+            f"{_TESTS}/queue/test_pod_group_members.py::test_a_minimum_is_met_by_distinct_members",
         ),
     ),
     Mutant(

@@ -136,13 +136,13 @@ def test_a_member_waits_for_its_group(others: int, said: str | None) -> None:
     assert explain_candidate(context, pod, DEFAULT, revision()).gate == explained.gate
 
 
-def test_a_member_of_a_group_that_runs_waits_for_nobody() -> None:
+def test_a_member_of_a_group_that_has_its_minimum_waits_for_nobody() -> None:
     """And one of a group of which nothing says how large it is waits for that."""
-    pod, there = member("p"), member("q", node="n")
+    pod, there = member("p"), [member(name, node="n") for name in "qrs"]
     context = cluster(make_node("n"), pod)
     gate = explain_pending(context, pod, DEFAULT).gate
     assert gate is not None and "moorage.dev/min-member" in gate.message
-    context = cluster(make_node("n"), pod, there)
+    context = cluster(make_node("n"), pod, *there)
     context.cache.store.put(
         CoschedulingPodGroup(ObjectMeta("g", "default", "u"), CoschedulingPodGroupSpec(3))
     )

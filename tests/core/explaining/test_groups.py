@@ -147,7 +147,7 @@ def members_placed(case: GroupCase, refused: Pod, changes: Sequence[Change]) -> 
     context = case.context()
     before = explained(case).spec
     assert before is not None
-    spec = dataclasses.replace(before, min_count=1) if has_begun(case) else before
+    spec = dataclasses.replace(before, min_count=1) if runs(case) >= before.min_count else before
     members, kind = list(case.members), pod_signature(refused)
     alike = [pod_signature(one) == kind for one in members]
     with contextlib.ExitStack() as undo:
@@ -177,9 +177,9 @@ def members_placed(case: GroupCase, refused: Pod, changes: Sequence[Change]) -> 
         return {one.pod.metadata.name: one.node for one in result.placed}
 
 
-def has_begun(case: GroupCase) -> bool:
-    """Whether a member runs."""
-    return any(group_of(pod) is not None for pod in case.placed)
+def runs(case: GroupCase) -> int:
+    """How many members run."""
+    return sum(group_of(pod) is not None for pod in case.placed)
 
 
 def fewer(change: Change, pod: Pod) -> Iterator[Change]:
@@ -199,7 +199,7 @@ def test_what_is_said_is_true(case: GroupCase) -> None:
     said = explained(case, context)
     assert known_of(context) == known_of(before)
     assert (said.gate, said.error) == (None, "")
-    assert said.present == len(case.members) + has_begun(case)
+    assert said.present == len(case.members) + runs(case)
     assume(not said.fits)
     assert said.refused is not None
     assert members_placed(case, said.refused, ()) == {}

@@ -96,6 +96,13 @@ class Groups(Rig):
             else []
         )
 
+    def run(self, *pods: Pod) -> None:
+        """The API server shows members on nodes."""
+        for pod in pods:
+            self.queue.groups.placed(on_node(pod, "n"), 1)
+            self.queue.groups.pod_bound(on_node(pod, "n"))
+            self.queue.remove(pod.metadata.uid)
+
     def why(self, name: str) -> str:
         """What is said of the group of a pod that is gated by it."""
         assert self.entry(name).gating_plugin == POD_GROUP
@@ -176,14 +183,14 @@ def test_a_minimum_that_is_met_is_to_be_said() -> None:
     rig.declare(gang(2, "k"))
     told = []
     for name in "ab":
-        rig.queue.groups.placed(on_node(kubernetes(name, "k"), "n"), 1)
+        rig.run(kubernetes(name, "k"))
         rig.queue.flush(rig.now)
-        told.append([group.name for group in rig.queue.groups.met])
+        told.append([group.name for group in rig.queue.groups.unsaid])
     assert told == [[], ["default/k"]]
-    rig.queue.groups.met.clear()
+    rig.queue.groups.unsaid.clear()
     condition = PodGroupCondition(type=INITIALLY_SCHEDULED, status="True")
     rig.declare(msgspec.structs.replace(gang(2, "k"), status=PodGroupStatus((condition,))))
-    assert not rig.queue.groups.met
+    assert not rig.queue.groups.unsaid
 
 
 def test_groups_of_two_apis_that_have_one_name() -> None:
@@ -431,17 +438,14 @@ def test_placed_members_that_go_are_missed() -> None:
 
 
 def test_a_minimum_that_was_met_stays_met() -> None:
-    """Once a member is on a node the others need nobody: neither the last one, nor one that comes
-    later, nor after a raise.
+    """Once enough members were on nodes the others need nobody: neither the last one, nor one that
+    comes later, nor after a raise.
     """
     rig = Groups()
     rig.declare(declared(2))
     rig.come(*map(member, "abc"))
     assert rig.together() == ["a", "b", "c"]
-    for name in "ab":
-        rig.queue.groups.placed(on_node(member(name), "n"), 1)
-        rig.queue.groups.pod_bound(on_node(member(name), "n"))
-        rig.queue.remove(f"uid-{name}")
+    rig.run(*map(member, "ab"))
     rig.refuse("c", "Size")
     for name in "ab":
         rig.queue.groups.placed(on_node(member(name), "n"), -1)
@@ -456,6 +460,39 @@ def test_a_minimum_that_was_met_stays_met() -> None:
     rig.queue.flush(rig.now)
     rig.come(member("e"))
     assert rig.why("e").endswith("1 of 4 members are here")
+
+
+@pytest.mark.parametrize(
+    ("ran", "goes"),
+    [
+        pytest.param("a", False, id="one of two ran"),
+        pytest.param("aa", False, id="the same one twice"),
+        pytest.param("ab", True, id="one after the other"),
+    ],
+)
+def test_a_minimum_is_met_by_distinct_members(ran: str, goes: bool) -> None:
+    """As many as are needed were on nodes, be it not at the same time; then one needs nobody."""
+    rig = Groups()
+    rig.declare(declared(2))
+    rig.come(member("c"))
+    for name in ran:
+        rig.run(member(name))
+        rig.queue.flush(rig.now)
+        rig.queue.groups.placed(on_node(member(name), "n"), -1)
+    assert rig.together() == ["c"] * goes
+
+
+def test_a_lowered_minimum_may_have_been_met() -> None:
+    """By those that were seen before."""
+    rig = Groups()
+    rig.declare(declared(3))
+    rig.come(member("c"))
+    rig.run(*map(member, "ab"))
+    for name in "ab":
+        rig.queue.groups.placed(on_node(member(name), "n"), -1)
+    assert rig.together() == []
+    rig.declare(declared(2))
+    assert rig.together() == ["c"]
 
 
 def test_a_member_is_counted_once() -> None:
@@ -576,7 +613,8 @@ class Machine(RuleBasedStateMachine):
         )
         self.pods: dict[str, Pod] = {}
         self.placed: dict[str, Pod] = {}
-        self.begun: set[tuple[GroupKey, str]] = set()
+        self.seen: dict[tuple[GroupKey, str], set[str]] = {}
+        self.met: set[tuple[GroupKey, str]] = set()
         self.out: list[QueuedPodInfo] = []
         self.queue.groups.all_listed()
         self.swap("test", ())
@@ -646,9 +684,9 @@ class Machine(RuleBasedStateMachine):
             return
         together = [entry, *entry.companions]
         away = self.away(entry) - {each.uid for each in together}
-        begun = (entry.group, entry.scheduler_name) in self.begun
         if entry.group:
-            assert len(away) + len(together) >= self.least(entry) or begun
+            met = (entry.group, entry.scheduler_name) in self.met
+            assert len(away) + len(together) >= self.least(entry) or met
         placed = [each for each, fit in zip(together, fits, strict=False) if fit]
         enough = len(together) == 1 or len(placed) + len(away) >= self.least(entry)
         for each in together:
@@ -668,7 +706,7 @@ class Machine(RuleBasedStateMachine):
                 if entry.uid in self.placed:
                     self.queue.groups.pod_bound(self.placed[entry.uid])
                     if group := group_of(self.placed[entry.uid]):
-                        self.begun.add((group, entry.scheduler_name))
+                        self.seen.setdefault((group, entry.scheduler_name), set()).add(entry.uid)
                 self.queue.done(entry.uid)
                 self.pods.pop(entry.uid, None)
             else:
@@ -705,9 +743,12 @@ class Machine(RuleBasedStateMachine):
 
     def anybody(self, group: GroupKey, scheduler: str) -> bool:
         """Whether a member of the group counts."""
-        pod = member("probe", group.name, scheduler=scheduler)
-        probe = QueuedPodInfo(pod, scheduler, 0.0)
+        probe = self.probe(group, scheduler)
         return bool(self.away(probe) | self.waiting(probe))
+
+    def probe(self, group: GroupKey, scheduler: str) -> QueuedPodInfo:
+        """A member that there is not."""
+        return QueuedPodInfo(member("probe", group.name, scheduler=scheduler), scheduler, 0.0)
 
     def waiting(self, entry: QueuedPodInfo) -> set[str]:
         """Members of its group that wait, and that no plugin gates."""
@@ -717,6 +758,16 @@ class Machine(RuleBasedStateMachine):
             for e in self.queue.entries()
             if mates(e.pod, entry) and (e.state in waits or e.gating_plugin == POD_GROUP)
         }
+
+    def held_back(self, entry: QueuedPodInfo) -> bool:
+        """Whether a plugin gates a member of its PodGroup of Kubernetes, and so all."""
+        return any(
+            each.state is QueueState.GATED
+            and each.gating_plugin != POD_GROUP
+            and mates(each.pod, entry)
+            for each in self.queue.entries()
+            if each.group is not None and each.group.api == API
+        )
 
     def least(self, entry: QueuedPodInfo) -> float:
         """How many members the group takes; more than there are when nobody knows."""
@@ -737,24 +788,28 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def gates_follow_the_counts(self) -> None:
-        """A member is gated by its group when, and only when, too few members count and no plugin
-        keeps it out.
+        """A member is gated by its group when, and only when, too few members count, or one of a
+        PodGroup of Kubernetes is kept out by a plugin, which does not keep it out itself.
         """
         self.queue.flush(self.now)
-        self.begun = {
-            (name, scheduler) for name, scheduler in self.begun if self.anybody(name, scheduler)
+        self.seen = {which: seen for which, seen in self.seen.items() if self.anybody(*which)}
+        self.met = {which for which in self.met if self.anybody(*which)} | {
+            which
+            for which, seen in self.seen.items()
+            if len(seen) >= self.least(self.probe(*which))
         }
         for entry in self.queue.entries():
             assert entry.group == group_of(entry.pod)
             if not entry.group:
                 assert entry.gating_plugin != POD_GROUP
             elif entry.uid in self.waiting(entry):
-                least, begun = self.least(entry), (entry.group, entry.scheduler_name) in self.begun
+                least, met = self.least(entry), (entry.group, entry.scheduler_name) in self.met
                 enough = len(self.away(entry) | self.waiting(entry)) >= least or (
-                    begun and least < float("inf")
+                    met and least < float("inf")
                 )
-                assert (entry.gating_plugin != POD_GROUP) is enough
-                if not enough:
+                goes = enough and not self.held_back(entry)
+                assert (entry.gating_plugin != POD_GROUP) is goes
+                if not goes:
                     assert self.queue.groups.gating_message(self.queue.groups.group_of_entry(entry))
 
     @invariant()

@@ -163,7 +163,7 @@ class GroupPart(TypedDict):
     present: int
     """How many members are there."""
     begun: bool
-    """Whether members ran: then those that follow wait for nobody."""
+    """Whether its minimum was met once: then those that follow wait for nobody."""
     members: list[MemberPart]
     """Those that have a node first."""
     placements: list[PlacementAnswerPart]

@@ -132,7 +132,7 @@ def attempt_of(
     spec = groups.spec(group)
     if spec is None:
         return None
-    if group.begun:  # the minimum was met: who replaces others needs nobody
+    if group.met:  # the minimum was met: who replaces others needs nobody
         spec = dataclasses.replace(spec, min_count=1)
     return GroupAttempt(
         spec,

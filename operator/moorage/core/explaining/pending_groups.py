@@ -109,7 +109,7 @@ def explain_group(
         revision=revision,
         spec=groups.spec(group),
         present=group.present,
-        begun=group.begun,
+        begun=group.met,
     )
     if not waiting:
         return explained(members=there)

@@ -3,11 +3,11 @@ to begin.
 
 Members count while they wait and nothing but their group keeps them out, while they are in flight,
 and while they are placed; each once. As long as fewer than the group's minimum count, those that
-wait are gated (``POD_GROUP_GATE``). A minimum that was met stays met: of a group that has a member
-on a node, or had one since it came, nobody waits for others. Groups whose count or minimum may have
-changed are only noted; ``recheck``, which the queue calls before the next pod is taken, looks at
-each of them once. So a member that comes, changes or goes costs a few dictionary steps, and only a
-group that begins or ends to be complete moves its members.
+wait are gated (``POD_GROUP_GATE``). A minimum that was met stays met: once as many distinct members
+were seen on nodes, nobody waits for others as long as any member is there. Groups whose count or
+minimum may have changed are only noted; ``recheck``, which the queue calls before the next pod is
+taken, looks at each of them once. So a member that comes, changes or goes costs a few dictionary
+steps, and only a group that begins or ends to be complete moves its members.
 
 Members that name different schedulerNames are counted apart: nobody could place them together.
 """
@@ -54,10 +54,10 @@ class PodGroupState:
     """
     said: Counter[Membership] = dataclasses.field(default_factory=Counter)
     """What members say of it."""
-    begun: bool = False
-    """Whether a member was seen on a node: then the minimum was met, and those that follow or
-    replace others need nobody.
-    """
+    seen: set[str] = dataclasses.field(default_factory=set)
+    """UIDs of members that were seen on nodes, until the minimum is met."""
+    met: bool = False
+    """Whether as many were seen as it needs: those that follow or replace others need nobody."""
     complete: bool = False
     complete_since: float = 0.0
     needed: int = 0
@@ -101,10 +101,8 @@ class PodGroupTracker:
         """
         self.dirty: dict[PodGroupState, None] = {}
         """Groups that ``recheck`` has to look at."""
-        self.met: dict[PodGroupState, None] = {}
-        """PodGroups of Kubernetes that have as many members on nodes as they need, and whose
-        condition does not say so; whoever reports it takes them out.
-        """
+        self.unsaid: dict[PodGroupState, None] = {}
+        """Groups of which ``is_met_unsaid`` may hold; whoever reports it takes them out."""
         self._unlisted = set(GROUP_KINDS)
         self._unserved = set[str]()
         self._groups: dict[GroupKey, dict[str, PodGroupState]] = {}
@@ -169,9 +167,9 @@ class PodGroupTracker:
         key = group_of(pod)
         if key is not None:
             group = self._groups.get(key, {}).get(pod.spec.scheduler_name)
-            if group is not None and not group.begun:
-                group.begun = True
-                self.dirty[group] = None
+            if group is not None and not group.met and pod.metadata.uid not in group.seen:
+                group.seen.add(pod.metadata.uid)
+                self._look_whether_met(group)
 
     def kind_listed(self, api: str, served: bool = True) -> None:
         """All PodGroups of an API are in the store; ``served``: else the API server does not have
@@ -209,9 +207,10 @@ class PodGroupTracker:
 
     def _recheck(self, group: PodGroupState, now: float) -> bool:
         least = self.min_count(group)
-        if self._is_met_unsaid(group):
-            self.met[group] = None
-        enough = least is not None and (group.begun or group.present >= least)
+        self._look_whether_met(group)
+        if self.is_met_unsaid(group):
+            self.unsaid[group] = None
+        enough = least is not None and (group.met or group.present >= least)
         complete = enough and not group.held_back
         if not complete:
             self.changed[group] = None
@@ -223,9 +222,11 @@ class PodGroupTracker:
             group.complete, group.complete_since = complete, now
         return turned or eased
 
-    def _is_met_unsaid(self, group: PodGroupState) -> bool:
-        spec = self.spec(group) if group.key.api == API else None
-        return spec is not None and not spec.initially_scheduled and group.bound >= spec.min_count
+    def _look_whether_met(self, group: PodGroupState) -> None:
+        least = self.min_count(group) if group.seen else None
+        if least is not None and len(group.seen) >= least:
+            group.met, group.seen = True, set()
+            self.dirty[group] = None
 
     def gating_plugin(self, entry: QueuedPodInfo) -> str:
         """``POD_GROUP_GATE`` when the pod's group is not complete, else ""."""
@@ -289,9 +290,16 @@ class PodGroupTracker:
         spec = self.spec(group)
         return None if spec is None else spec.min_count
 
+    def is_met_unsaid(self, group: PodGroupState) -> bool:
+        """Whether a PodGroup of Kubernetes had its minimum on nodes, and its condition does not say
+        so.
+        """
+        spec = self.spec(group) if group.met and group.key.api == API else None
+        return spec is not None and not spec.initially_scheduled
+
     def needed(self, group: PodGroupState) -> int:
         """How many more members must be placed at once."""
-        return 0 if group.begun else (self.min_count(group) or 0) - len(group.assigned)
+        return 0 if group.met else (self.min_count(group) or 0) - len(group.assigned)
 
     def member_message(self, entry: QueuedPodInfo) -> str:
         """Why a member is gated, and what of its pod does not count."""
@@ -336,7 +344,7 @@ class PodGroupTracker:
 
     def _forget(self, group: PodGroupState) -> None:
         self.changed.pop(group, None)
-        self.met.pop(group, None)
+        self.unsaid.pop(group, None)
         parts = self._groups.get(group.key, {})
         if parts.get(group.scheduler_name) is group:
             del parts[group.scheduler_name]

@@ -125,15 +125,6 @@ class GroupScheduler:
         told = list(zip(members, decided, strict=True))
         return GroupDone(told, attempt.group, outcome.victims)
 
-    def member_bound(self, entry: QueuedPodInfo) -> None:
-        """A pod was bound; once enough members of a PodGroup are, its condition says so."""
-        if entry.group is None:
-            return
-        group = self._groups.group_of_entry(entry)
-        spec = self._groups.spec(group)
-        if spec is not None and not spec.initially_scheduled and group.bound >= spec.min_count:
-            self._group_conditions.report(spec, SUCCESS)
-
     def binding_failed(self, entry: QueuedPodInfo, diagnosis: Diagnosis) -> None:
         """A pod that was placed could not be bound. A member of a group goes first the next time,
         and its group is reported.
@@ -201,10 +192,11 @@ class GroupScheduler:
 
     def _report_met(self) -> None:
         """Of groups that a former leader bound, too, which did not come to say it."""
-        for group in [one for one in self._groups.met if self._queue.serves(one.scheduler_name)]:
-            del self._groups.met[group]
-            spec = self._groups.spec(group)
-            if spec is not None and group.bound >= spec.min_count:
+        groups = self._groups
+        for group in [one for one in groups.unsaid if self._queue.serves(one.scheduler_name)]:
+            del groups.unsaid[group]
+            spec = groups.spec(group) if groups.is_met_unsaid(group) else None
+            if spec is not None:
                 self._group_conditions.report(spec, SUCCESS)
 
     def _report_overdue(self, now: float) -> None:
@@ -273,7 +265,7 @@ def _waits(attempt: GroupAttempt, group: PodGroupState) -> bool:
     """Whether a group needs more members than are placed. Members beyond its minimum are waited for
     by nobody.
     """
-    return not group.begun and len(attempt.scheduled) < attempt.group.min_count
+    return not group.met and len(attempt.scheduled) < attempt.group.min_count
 
 
 def _with_note(outcome: Decision, note: str) -> Decision:

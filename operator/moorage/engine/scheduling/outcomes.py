@@ -177,7 +177,6 @@ class CycleOutcomes:
         now, pod = self.ports.clock.boottime(), placement.pod
         profile = placement.revision.scheduler_name
         self.queue.done(entry.uid)
-        self.group_scheduler.member_bound(entry)
         self.ports.telemetry.attempt("scheduled", profile, now - entry.attempt_started)
         self.ports.telemetry.bound(entry.attempts, now - entry.initial_attempt_timestamp)
         note = f"Successfully assigned {key(pod)} to {placement.node}"
