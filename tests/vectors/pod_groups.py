@@ -18,15 +18,22 @@ from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, place_member, schedule_group
+from moorage.core.cycle.group_cycle import (
+    UNSCHEDULABLE_GROUP,
+    GroupAttempt,
+    GroupResult,
+    place_member,
+    schedule_group,
+)
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
-from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
+from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters, GroupRoom
+from moorage.core.cycle.group_preemption import PREFIX
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.interfaces import ExtensionPoint, Scores
 from moorage.core.framework.placement_contract import Placement, Proposal
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import Code
+from moorage.core.framework.status import Code, Status
 from moorage.core.groups.group_spec import GroupSpec, group_spec
 from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import API, GroupKey, PodGroup, membership_of
@@ -179,8 +186,7 @@ class _Play:
     def _outcome(
         self, spec: GroupSpec, members: list[Pod], scheduled: list[tuple[Pod, str]]
     ) -> GroupOutcome:
-        aware = self.case["featureGates"].get("TopologyAwareWorkloadScheduling", False)
-        attempt = GroupAttempt(spec, members, scheduled, topology_aware=aware)
+        attempt = GroupAttempt(spec, members, scheduled)
 
         def place(pod: Pod, placement: Placement) -> Decision:
             return place_member(pod, self.revision, self.context, placement)
@@ -193,6 +199,11 @@ class _Play:
         if result.status.code is Code.UNSCHEDULABLE:
             plugins = GroupPostFilters(self.revision, self.context, self._fork)
             room = finished(plugins.run(attempt, result))
+        if (
+            self.case["featureGates"].get("TopologyAwareWorkloadScheduling")
+            and not spec.topology_key
+        ):
+            result, room = with_one_placement(result, room)
         return group_outcome(attempt, result, self.revision, room)
 
     def _spec(self, pod: Pod) -> GroupSpec | None:
@@ -290,6 +301,21 @@ class _Play:
 def led(weights: Mapping[str, int]) -> dict[str, int]:
     """With the tie-break behind all of them."""
     return {**{name: weight * 100 for name, weight in weights.items()}, TieBreak.name: 1}
+
+
+ONE_PLACEMENT = f"{UNSCHEDULABLE_GROUP}, 0/1 placements are available, first placement status: "
+
+
+def with_one_placement(result: GroupResult, room: GroupRoom) -> tuple[GroupResult, GroupRoom]:
+    """Where the gate of topology is on, kube-scheduler speaks of the one placement of groups
+    without a constraint, too; we do not (docs/adr/0018).
+    """
+    text = result.status.message
+    if not text.startswith("minCount"):
+        return result, room
+    status = Status(result.status.code, (ONE_PLACEMENT + text,))
+    message = room.message.replace(f"{PREFIX}minCount", f"{PREFIX}{ONE_PLACEMENT}minCount")
+    return dataclasses.replace(result, status=status), dataclasses.replace(room, message=message)
 
 
 PLACEMENTS = re.compile(

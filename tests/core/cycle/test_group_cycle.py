@@ -341,7 +341,7 @@ def test_all_members_lie_in_one_domain(sizes: dict[str, str], zone: str) -> None
     """Or nobody is placed; nothing of the placements that were tried is left."""
     tried = context([*zones(**sizes), make_node("outside", cpu="9")])
     group = dataclasses.replace(TRIO, topology_key=ZONE)
-    attempt = GroupAttempt(group, [make_pod(name, cpu="1") for name in "abc"], topology_aware=True)
+    attempt = GroupAttempt(group, [make_pod(name, cpu="1") for name in "abc"])
     result = finished(schedule_group(attempt, placer(tried), tried, REVISION))
     assert {one.node[0] for one in result.placed} == ({zone} if zone else set())
     assert tried.cache.assumed == len(result.placed)

@@ -154,7 +154,6 @@ def test_a_scorer_that_fails_is_named() -> None:
         pytest.param({"memory": 1}, "memory", id="another resource"),
         pytest.param({"cpu": 1, "memory": 9}, "memory", id="by weight"),
         pytest.param({"cpu": 9, "memory": 1}, "cpu", id="by weight, the other way"),
-        pytest.param({"example.com/none": 1}, "cpu", id="one that no node has"),
     ],
 )
 @pytest.mark.parametrize("kind", ["LeastAllocated", "MostAllocated"])
@@ -177,6 +176,27 @@ def test_fullness_by_the_strategys_resources(
     found = best(PAIR, proposals, by, CycleContext(cache))
     assert isinstance(found, int)
     assert proposals[found].placement.name == want
+
+
+def test_ties_are_broken_by_seed_and_group() -> None:
+    """Each of equals has its turn, in whichever order they come; the same question has the same
+    answer.
+    """
+    there = racks(a="2", b="2", c="2", d="1")
+
+    def chosen(seed: int, uid: str, names: str = "abcd") -> str:
+        group = dataclasses.replace(PAIR, uid=uid)
+        pods = [(make_pod("m", cpu="1"), "")]
+        proposals = [Proposal(Placement(RACK, name), name != "d", pods) for name in names]
+        found = best(group, proposals, revision(), CycleContext(there.cache, seed))
+        assert isinstance(found, int)
+        return names[found]
+
+    uids = [f"uid-{i}" for i in range(40)]
+    first = [chosen(1, uid) for uid in uids]
+    assert set(first) == set("abc")
+    assert [chosen(1, uid, "dcba") for uid in uids] == first
+    assert [chosen(2, uid) for uid in uids] != first
 
 
 def test_of_generators_there_is_one() -> None:

@@ -149,7 +149,7 @@ def test_whatever_happens_between_slices(
                 return "drop"
         return ""
 
-    recorded.scheduled(GroupAttempt(group, members, topology_aware=True), meanwhile)
+    recorded.scheduled(GroupAttempt(group, members), meanwhile)
     recorded.check()
     assert not recorded.context.cache.nominations
 

@@ -21,10 +21,10 @@ from moorage.core.framework.evaluation.rejections import RowMask
 from moorage.core.framework.interfaces import ExtensionPoint, ReserveResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, Code, Status, fit_error_message, texts
-from moorage.core.framework.tie_breaking import pick
 from moorage.core.objects.pods import Pod, on_node
 from moorage.core.pods.ceilings import TooLarge
 from moorage.core.pods.requests import pod_requests
+from moorage.core.structures.tie_breaking import pick
 
 NO_NODES = "no nodes available to schedule pods"
 

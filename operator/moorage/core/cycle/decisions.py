@@ -86,7 +86,6 @@ class GroupAttemptBegan(Entry, frozen=True):
     group: GroupSpec
     members: tuple[Pod, ...]
     scheduled: tuple[str, ...]
-    topology_aware: bool
     revision: Revision
     holds: bool = False
 

@@ -55,8 +55,8 @@ from moorage.core.framework.post_filter_contract import (
 )
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Reason, error_status, texts
-from moorage.core.framework.tie_breaking import pick
 from moorage.core.objects.pods import Pod, priority
+from moorage.core.structures.tie_breaking import pick
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[ExtenderQuestion, Any, T]

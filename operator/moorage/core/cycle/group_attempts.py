@@ -102,7 +102,6 @@ def _began(number: int, attempt: GroupAttempt, revision: Revision) -> GroupAttem
         attempt.group,
         tuple(attempt.members),
         tuple(pod.metadata.uid for pod, _ in attempt.scheduled),
-        attempt.topology_aware,
         revision,
         attempt.holds,
     )

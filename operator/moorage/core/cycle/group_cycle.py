@@ -25,6 +25,7 @@ from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.group_domains import (
     DomainsWithRoom,
     PassedOver,
+    Wanted,
     WithoutRoom,
     domains_with_room,
 )
@@ -69,8 +70,6 @@ class GroupAttempt:
     members: Sequence[Pod]
     scheduled: Assignments = ()
     """Members that have a node, assumed or bound, with its name."""
-    topology_aware: bool = False
-    """Whether placements are spoken of even where there is only one."""
     moment: Moment = AT_ANY_MOMENT
     holds: bool = False
     """Whether room may be held for it if it does not fit and none can be made."""
@@ -292,8 +291,8 @@ class _GroupCycle:
         return (yield from patiently(lambda: self.attempt.moment(ask)))
 
     def _domains(self, division: Division, needed: int) -> Steps[DomainsWithRoom]:
-        members, snapshot, by = self.attempt.members, self.context.snapshot, self.revision
-        ask = functools.partial(domains_with_room, division, members, needed, by, snapshot)
+        wanted = Wanted(self.attempt.group, self.attempt.members, needed)
+        ask = functools.partial(domains_with_room, division, wanted, self.revision, self.context)
         return (yield from self._at_once(ask))
 
     def _smallest(self, division: Division, over: PassedOver) -> Steps[TentativeMembers | None]:
@@ -312,7 +311,7 @@ class _GroupCycle:
 
     def _no_placement(self, first: TentativeMembers, count: int) -> Status:
         """``count``: how many placements there are."""
-        if not self.attempt.topology_aware:
+        if not self.attempt.group.topology_key:
             return first.status
         reasons = (
             UNSCHEDULABLE_GROUP,

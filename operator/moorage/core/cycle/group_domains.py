@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.interfaces import ExtensionPoint, is_a
 from moorage.core.framework.placement_contract import (
     AlikePods,
@@ -27,7 +28,9 @@ from moorage.core.framework.placement_contract import (
 )
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
+from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
+from moorage.core.structures.tie_breaking import in_order, name_hash
 
 _Counts: TypeAlias = npt.NDArray[np.int64]
 
@@ -61,18 +64,30 @@ class DomainsWithRoom:
         return DomainsWithRoom([roomiest.placement], others)
 
 
+class Wanted(NamedTuple):
+    """Room for at least ``needed`` of these members of a group."""
+
+    group: GroupSpec
+    members: Sequence[Pod]
+    needed: int
+
+
 def domains_with_room(
-    division: Division, members: Sequence[Pod], needed: int, revision: Revision, snapshot: Snapshot
+    division: Division, wanted: Wanted, revision: Revision, context: CycleContext
 ) -> DomainsWithRoom:
-    """The domains that may take so many of the members."""
-    room, takes = _counted(division, _alike(members, revision, snapshot))
+    """The domains that may take that many; those with the same room by (seed, group, domain)."""
+    room, takes = _counted(division, _alike(wanted.members, revision, context.snapshot))
     found = np.unique(division.domains)
-    codes = sorted(
-        found[found != ABSENT].tolist(), key=lambda code: (room[code], division.names[code] or "")
-    )
-    named = {code: Placement(division.key, division.names[code] or "") for code in codes}
-    placements = [named[code] for code in codes if takes[code] >= needed]
-    others = [WithoutRoom(named[code], int(takes[code])) for code in codes if takes[code] < needed]
+    codes = found[found != ABSENT].astype(np.intp)
+    hashes = np.zeros(len(division.names), np.uint64)
+    hashes[codes] = [name_hash(division.names[code] or "") for code in codes.tolist()]
+    codes = in_order(codes, hashes, wanted.group.tie_breaker, context.seed)
+    codes = codes[room[codes].argsort(kind="stable")]
+    named = [(code, Placement(division.key, division.names[code] or "")) for code in codes.tolist()]
+    placements = [one for code, one in named if takes[code] >= wanted.needed]
+    others = [
+        WithoutRoom(one, int(takes[code])) for code, one in named if takes[code] < wanted.needed
+    ]
     return DomainsWithRoom(placements, sorted(others, key=lambda one: one.most))
 
 

@@ -23,6 +23,7 @@ from moorage.core.framework.placement_contract import (
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code, Status, error_status
 from moorage.core.groups.group_spec import GroupSpec
+from moorage.core.structures.tie_breaking import name_hash, pick
 
 NO_PLACEMENTS: Final = Status(Code.UNSCHEDULABLE, ("no feasible placements found",))
 
@@ -47,7 +48,7 @@ def plan(
 def best(
     group: GroupSpec, proposals: Sequence[Proposal], revision: Revision, context: CycleContext
 ) -> int | Status:
-    """Which of these is best, the first of equals; ERROR where a plugin fails."""
+    """Which of these is best, ties by (seed, group, placement); ERROR where a plugin fails."""
     totals, status = np.zeros(len(proposals), np.int64), SUCCESS
     context.observer.begin(ExtensionPoint.PLACEMENT_SCORE)
     try:
@@ -57,4 +58,8 @@ def best(
     except PluginFault as fault:
         status = error_status(f"running PlacementScore plugins: {fault}")
     context.observer.end(ExtensionPoint.PLACEMENT_SCORE, status.code.value, revision.scheduler_name)
-    return int(totals.argmax()) if status is SUCCESS else status
+    if status is not SUCCESS:
+        return status
+    equals = np.flatnonzero(totals == totals.max())
+    names = np.array([name_hash(one.placement.name) for one in proposals], np.uint64)
+    return pick(equals, names, group.tie_breaker, context.seed)

@@ -85,6 +85,11 @@ class GroupSpec:
         return str(self.key)
 
     @property
+    def tie_breaker(self) -> str:
+        """What ties between placements are broken by: its UID, its name where it has none."""
+        return self.uid or self.name
+
+    @property
     def is_kubernetes(self) -> bool:
         """Whether it is one of Kubernetes' API: that is scheduled to the letter as kube-scheduler
         does it, and has a condition. Else its members may differ in priority and preemption policy,

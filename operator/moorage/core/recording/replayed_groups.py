@@ -115,7 +115,6 @@ class _ReplayedGroup:
             began.group,
             began.members,
             placed_pods(began.scheduled, context.cache),
-            began.topology_aware,
             moment=self._moment,
             holds=began.holds,
         )

@@ -108,7 +108,6 @@ class _GroupBegan(Entry, frozen=True, tag=36):
     group: GroupSpec
     members: tuple[Pod, ...]
     scheduled: tuple[str, ...]
-    topology_aware: bool
     revision: int
     holds: bool = False
 
@@ -158,7 +157,7 @@ _Wired: TypeAlias = (
 )
 
 
-_GROUP_FACTS: Final = ("attempt", "group", "members", "scheduled", "topology_aware", "holds")
+_GROUP_FACTS: Final = ("attempt", "group", "members", "scheduled", "holds")
 _AS_THEY_ARE: Final = frozenset(
     {
         changes.Time,

@@ -20,7 +20,7 @@ array                   dtype   shape              meaning of element ``[.., row
 ``unschedulable``       bool    [capacity]         spec.unschedulable
 ``taint_set``           int32   [capacity]         index into ``taint_sets``
 ``tie_break``           uint64  [capacity]         a hash of the node's name, for
-                                                   ``framework.tie_breaking``
+                                                   ``structures.tie_breaking``
 ======================  ======  =================  =================================================
 
 Labels, host ports, images and all other resources have tables of their own that share the row
@@ -30,7 +30,6 @@ is.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -48,6 +47,7 @@ from moorage.core.structures.all_or_none import all_or_none
 from moorage.core.structures.growing import grown
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import HAS, TAKEN, Amounts, SparseAmounts
+from moorage.core.structures.tie_breaking import name_hash
 
 __all__ = ["Aspect", "NodeTable", "Rows"]
 
@@ -230,7 +230,7 @@ class NodeTable:
     def _occupy(self, name: str) -> int:
         """A row for a new node: a free one, else the next."""
         row = self._free[-1] if self._free else self.rows
-        digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+        tie_break = name_hash(name)
         self._reserve(row + 1)
         self._mark_all_changed(row)
         if self._free:
@@ -243,7 +243,7 @@ class NodeTable:
         self.row_of[name] = row
         self.names[row] = name
         self._live[row] = True
-        self._tie_break[row] = int.from_bytes(digest, "little")
+        self._tie_break[row] = tie_break
         return row
 
     def _mark_all_changed(self, row: int) -> None:

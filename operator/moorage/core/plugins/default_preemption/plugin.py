@@ -40,7 +40,6 @@ from moorage.core.framework.cluster_events import (
 )
 from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult, Victims
 from moorage.core.framework.status import Code, Reason, Status, fit_error_message
-from moorage.core.framework.tie_breaking import in_order
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.objects.workloads import PodDisruptionBudget
@@ -56,6 +55,7 @@ from moorage.core.plugins.default_preemption.victim_search import (
     dry_run,
     potential_victims,
 )
+from moorage.core.structures.tie_breaking import in_order
 
 NAME = "DefaultPreemption"
 NEVER = Reason(

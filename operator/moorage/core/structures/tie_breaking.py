@@ -1,7 +1,7 @@
-"""Tie-break: which of the nodes with the best score is taken.
+"""Tie-break: which of the nodes with the best score a pod takes, and which placement a pod group.
 
-A function of (seed, pod uid, node name): the same for any order of rows, different from pod to pod,
-so that equal pods spread over equal nodes. kube-scheduler draws at random instead, which cannot be
+A function of (seed, uid, name): the same for any order of rows, different from pod to pod, so that
+equal pods spread over equal nodes. kube-scheduler draws at random instead, which cannot be
 replayed.
 """
 
@@ -14,6 +14,11 @@ import numpy.typing as npt
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
+
+
+def name_hash(name: str) -> int:
+    """What stands for a name in ``tie_break``, of 64 bits."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
 def pick(rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str, seed: int) -> int:
