@@ -1520,6 +1520,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/plugins/device_scoring/test_waste.py::test_expected_waste",),
     ),
     Mutant(
+        name="device scoring: devices that cpu never suffices for are of use",
+        file="core/plugins/device_scoring/waste.py",
+        old="(once + ever) // 2",
+        new="once",
+        tests=(f"{_TESTS}/plugins/device_scoring/test_waste.py::test_expected_waste",),
+    ),
+    Mutant(
         name="device scoring: what is gone is still expected",
         file="core/plugins/device_scoring/demand.py",
         old="then = count + now[kind] - before[kind]",

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from moorage.core.devices.capacity import consumed, total
 from moorage.core.devices.claim_requests import DeviceQuery
 from moorage.core.devices.pools import CandidateDevice, DeviceId
 from moorage.core.devices.uses import AvailableDevices
@@ -51,9 +50,7 @@ class DeviceOrder:
 
     def _growth(self, unit: DeviceUnit, one: CandidateDevice, wish: DeviceQuery) -> Key:
         """How much waste grows when a device is taken, and what is then left of its unit."""
-        shared = one.device.allow_multiple_allocations
-        share = total(consumed(one.device, wish.request.capacity), {}) if shared else None
-        then = unit.without(one, share)
+        then = unit.without(one, wish)
         weights = np.array(self.weights, np.int64)
         growth = self.table.waste_of(then, weights) - self.table.waste_of(unit, weights)
         return growth, self.table.left_of(then)

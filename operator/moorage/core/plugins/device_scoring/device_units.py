@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from kubefacts.quantities import nanos
-from moorage.core.devices.capacity import UnusableCapacity, fits
+from moorage.core.devices.capacity import UnusableCapacity, consumed, fits, total
 from moorage.core.devices.claim_requests import DeviceQuery
 from moorage.core.devices.pools import AllocationError, CandidateDevice, CounterId, Pool, PoolState
 from moorage.core.devices.uses import AvailableDevices, UseCounts
@@ -46,12 +46,16 @@ class DeviceUnit:
         both = zip(self.devices, self.uses, strict=True)
         return [one for one, use in both if self._serves(one, use, wish)]
 
-    def without(self, taken: CandidateDevice, consumed: Mapping[str, int] | None) -> DeviceUnit:
-        """The unit once one of its devices is given, as a whole or (``consumed``) a share of it."""
+    def without(self, taken: CandidateDevice, wish: DeviceQuery) -> DeviceUnit:
+        """The unit once one of its devices, which serves the request, is given to it: as a whole,
+        or where it is shared what the request takes of it.
+        """
+        shared = bool(taken.device.allow_multiple_allocations)
+        share = total(consumed(taken.device, wish.request.capacity), {}) if shared else None
         place = self.devices.index(taken)
         pays = taken.counters if self.uses[place] == UseCounts() else {}
         uses = list(self.uses)
-        uses[place] = uses[place].plus(consumed, 1)
+        uses[place] = uses[place].plus(share, 1)
         left = {counted: amount - pays.get(counted, 0) for counted, amount in self.left.items()}
         return unit_of(self.devices, uses, left, self.has)
 

@@ -1,9 +1,13 @@
 """Waste: what is left on a node and yet of no use to the requests that are to be expected.
 
-For each kind of request a node's waste is all that is left of its devices where the request can't
-be served there (too few devices that could, too little cpu or memory), else what is left of those
-that could not. Expected waste is the mean over the demand; a pod goes best where it grows least.
-Source: fragmentation gradient descent: Weng et al., "Beware of Fragmentation" (USENIX ATC 2023).
+What is of use to a kind of request is seen in two ways, and the mean of both counts. At once: what
+is left of the devices that could serve the request, nothing where it can't be served (too few such
+devices, too little cpu or memory). In the long run: of this, no more than is taken once such
+requests have used up the cpu or the memory. All that is left and of no use is waste. Expected waste
+is the mean over the demand; a pod goes best where it grows least.
+
+Source: fragmentation gradient descent: Weng et al., "Beware of Fragmentation" (USENIX ATC 2023),
+which looks at once only. So it does not see devices that few cpus are left for until none is.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ from moorage.core.plugins.device_scoring.device_units import DeviceUnit
 from moorage.core.structures.growing import grown
 
 Int64Array = npt.NDArray[np.int64]
+_ENDLESS = 2.0**40
+"""So many requests are served where they take nothing of what is left."""
 
 
 class WasteTable:
@@ -38,7 +44,8 @@ class WasteTable:
     units offer, in whatever order.
 
     ``total[profile]``: what is left of all units. ``useful[request, profile]``: of those that
-    could serve the request, 0 where these are too few. Both int64, in thousandths of a unit.
+    could serve the request, 0 where these are too few. ``taken[request, profile]``: what one such
+    request takes of these, at most. All int64, in thousandths of a unit.
     """
 
     def __init__(self, requests: Sequence[bytes], classes: Mapping[str, DeviceClass]) -> None:
@@ -48,10 +55,13 @@ class WasteTable:
         self._units: dict[object, int] = {}
         self._serves: list[npt.NDArray[np.bool_]] = []
         """By number of a unit: bool[requests]."""
+        self._takes: list[Int64Array] = []
+        """By number of a unit: what each request takes of it, for one device."""
         self._remaining: list[int] = []
         self._profiles: dict[tuple[int, ...], int] = {}
         self.total: Int64Array = np.zeros(0, np.int64)
         self.useful: Int64Array = np.zeros((len(self.requests), 0), np.int64)
+        self.taken: Int64Array = np.zeros((len(self.requests), 0), np.int64)
 
     def __len__(self) -> int:
         """How many profiles are known."""
@@ -59,7 +69,7 @@ class WasteTable:
 
     def clear(self) -> None:
         """Forget all numbers."""
-        for kept in (self._units, self._serves, self._remaining, self._profiles):
+        for kept in (self._units, self._serves, self._takes, self._remaining, self._profiles):
             kept.clear()
 
     def profile(self, units: Iterable[DeviceUnit]) -> int:
@@ -69,8 +79,8 @@ class WasteTable:
         if place is None:
             place = self._profiles[numbers] = len(self._profiles)
             self.total = grown(self.total, place + 1)
-            self.useful = grown(self.useful, place + 1)
-            self.total[place], self.useful[:, place] = self._measure(numbers)
+            self.useful, self.taken = (grown(one, place + 1) for one in (self.useful, self.taken))
+            self._measure(place, numbers)
         return place
 
     def waste_of(self, unit: DeviceUnit, weights: Int64Array) -> int:
@@ -88,29 +98,48 @@ class WasteTable:
         """int64[n]: expected waste of nodes with these profiles and so much cpu and memory left
         (int64[n]), times the sum of the demand's weights.
         """
-        room = (demand.cpu <= cpu[:, None]) & (demand.memory <= memory[:, None])
         waste: Int64Array = self.total[profiles] * demand.weights.sum()
-        for place in range(len(self.requests)):
-            alike = demand.request_of == place
-            waste -= (room[:, alike] @ demand.weights[alike]) * self.useful[place, profiles]
+        times = np.minimum(_times(cpu, demand.cpu), _times(memory, demand.memory))
+        for kind, request in enumerate(demand.request_of.tolist()):
+            once = np.where(times[kind] >= 1, self.useful[request, profiles], 0)
+            ever = np.minimum(once, self.taken[request, profiles] * times[kind]).astype(np.int64)
+            waste -= demand.weights[kind] * ((once + ever) // 2)
         return waste
 
     def _number(self, unit: DeviceUnit) -> int:
         number = self._units.get(unit.key)
         if number is None:
             number = self._units[unit.key] = len(self._units)
-            serves = (wish is not None and bool(unit.serving(wish)) for wish in self._wishes)
-            self._serves.append(np.fromiter(serves, bool, len(self._wishes)))
+            takes = [_taken(unit, wish) for wish in self._wishes]
+            self._serves.append(np.array([one is not None for one in takes], bool))
+            self._takes.append(np.array([one or 0 for one in takes], np.int64))
             self._remaining.append(unit.remaining)
         return number
 
-    def _measure(self, numbers: tuple[int, ...]) -> tuple[int, Int64Array]:
-        if not numbers:
-            return 0, np.zeros(len(self.requests), np.int64)
-        serves = np.array([self._serves[number] for number in numbers])
-        remaining = np.array([self._remaining[number] for number in numbers], np.int64)
-        enough = serves.sum(axis=0) >= self._needed
-        return int(remaining.sum()), np.where(enough, remaining @ serves, 0)
+    def _measure(self, profile: int, numbers: Sequence[int]) -> None:
+        self.total[profile] = self.useful[:, profile] = self.taken[:, profile] = 0
+        if numbers:
+            serves = np.array([self._serves[number] for number in numbers])
+            remaining = np.array([self._remaining[number] for number in numbers], np.int64)
+            enough = serves.sum(axis=0) >= self._needed
+            self.total[profile] = remaining.sum()
+            self.useful[:, profile] = np.where(enough, remaining @ serves, 0)
+            takes = np.array([self._takes[number] for number in numbers])
+            self.taken[:, profile] = takes.max(axis=0) * self._needed
+
+
+def _taken(unit: DeviceUnit, wish: DeviceQuery | None) -> int | None:
+    """What a request takes of a unit for one device, in thousandths; None where it can't be served.
+    Of parts of different sizes it is the smallest.
+    """
+    then = [unit.without(one, wish) for one in unit.serving(wish)] if wish is not None else []
+    return unit.remaining - max(one.remaining for one in then) if then else None
+
+
+def _times(left: Int64Array, of_each: Int64Array) -> npt.NDArray[np.float64]:
+    """float64[kinds, nodes]: how many requests what is left is enough for, fractions included."""
+    endless = np.where(left >= 0, _ENDLESS, 0.0) * np.ones((of_each.size, 1))
+    return np.divide(np.maximum(left, 0), of_each[:, None], out=endless, where=of_each[:, None] > 0)
 
 
 def _wish(request: bytes, classes: Mapping[str, DeviceClass]) -> DeviceQuery | None:
