@@ -680,6 +680,17 @@ def victims_of(outcome: ScheduleResult | Diagnosis) -> Any:
     return outcome.message.removeprefix("0/2 nodes are available: 2 Insufficient cpu. ")
 
 
+def test_nobody_goes_while_members_of_a_group_may_be_taken_back() -> None:
+    """Extenders are not asked about victims, and the nomination is left alone."""
+    them, asked = full(), list[ExtenderQuestion]()
+    them.makes_room = False
+    outcome = run(NEW, preempting(Extender(F, preempt_verb="v")), them, passing(), asked)
+    assert isinstance(outcome, Diagnosis)
+    assert not outcome.victims and outcome.nominated_node is None
+    assert outcome.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert not asked
+
+
 PREEMPT: dict[str, tuple[Any, Any, Any]] = {
     # answer, outcome with an extender that must not fail, and with an ignorable one
     "as proposed": (spared(n1=("a",), n2=("d",)), ("n1", ("a",)), ...),

@@ -75,7 +75,9 @@ def room(tried: CycleContext, members: Sequence[Pod], group: GroupSpec = URGENT)
         return fork(tried, without)
 
     attempt = GroupAttempt(group, members)
-    return finished(make_room(attempt, REVISION, tried, copy))
+    found = finished(make_room(attempt, REVISION, tried, copy))
+    assert found is not None
+    return found
 
 
 def waiting(cpu: str = "2", **spec: Any) -> list[Pod]:

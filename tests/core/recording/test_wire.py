@@ -5,7 +5,21 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from moorage.core.columns.changes import ObjectPut, ObjectRemoved
+from moorage.core.columns.changes import Entry, ObjectPut, ObjectRemoved
+from moorage.core.cycle.context import ScheduleResult
+from moorage.core.cycle.decisions import (
+    Decided,
+    DecidedBy,
+    ExtenderAnswered,
+    ExtenderCycleBegan,
+    GroupMoment,
+)
+from moorage.core.framework.extenders import (
+    ExtenderAnswer,
+    ExtenderFailure,
+    ExtenderFilterResult,
+    MetaVictims,
+)
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.pod_groups import (
@@ -14,8 +28,11 @@ from moorage.core.objects.pod_groups import (
     PodGroup,
     VolcanoPodGroup,
 )
+from moorage.core.recording.recorded_decisions import recorded
 from moorage.core.recording.wire import Document, EntryDecoder, EntryEncoder
 from moorage.ports.stored_kinds import STORED_KINDS
+from tests.builders import make_pod
+from tests.core.explaining.pending_strategies import DEFAULT
 
 META = ObjectMeta("g", "d")
 
@@ -60,3 +77,26 @@ def test_names_are_told_apart() -> None:
     """No two kinds are called the same."""
     names = [getattr(kind.struct, "recorded_as", kind.struct.__name__) for kind in STORED_KINDS]
     assert len(set(names)) == len(names)
+
+
+ANSWERS: list[ExtenderAnswer] = [
+    ExtenderFailure("down"),
+    ExtenderFilterResult(("n1",), {"n2": "full"}, {}),
+    ((("n1", 3),), ExtenderFailure("down")),
+    {"n1": MetaVictims(("uid-v",), 0)},
+]
+
+
+@pytest.mark.parametrize("makes_room", [True, False])
+def test_whether_room_was_made_is_kept(makes_room: bool) -> None:
+    """With a decision, and with what extenders are asked and answer."""
+    pod = make_pod("p")
+    decided = Decided(ScheduleResult(pod, "n1", DEFAULT, 2), DecidedBy.CYCLE, makes_room=makes_room)
+    journal: list[Entry] = [
+        ExtenderCycleBegan(1, pod, DEFAULT, 0, None, makes_room),
+        *(ExtenderAnswered(1, answer, 0, makes_room) for answer in ANSWERS),
+        GroupMoment(1, makes_room),
+    ]
+    encoded = EntryEncoder(lambda _: {}).encode([*journal, decided])
+    read = EntryDecoder([], lambda _: DEFAULT).decode(encoded)
+    assert list(read) == [*journal, recorded(decided)]

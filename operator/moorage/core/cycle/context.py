@@ -89,6 +89,10 @@ class CycleContext:
         self.evaluator = Evaluator(self.snapshot)
         self.sampler = NodeSampler()
         self.row_caches = RowCaches()
+        self.makes_room = True
+        """Whether postFilter runs for pods alone: not while members of groups are placed that may
+        be taken back.
+        """
 
 
 Decision: TypeAlias = ScheduleResult | Diagnosis

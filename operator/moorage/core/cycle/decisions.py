@@ -41,7 +41,7 @@ class DecidedBy(enum.IntEnum):
 class Decided(Entry, frozen=True):
     """An outcome. ``sampled_from``: where the search of a sampling profile began.
     ``cycle``: the number of the extender cycle, 0 for none. ``placement``: on which nodes a member
-    of a PodGroup was tried.
+    of a PodGroup was tried. ``makes_room`` as in ``CycleContext``.
     """
 
     outcome: Decision
@@ -49,11 +49,12 @@ class Decided(Entry, frozen=True):
     sampled_from: int = 0
     cycle: int = 0
     placement: Placement = ALL_NODES
+    makes_room: bool = True
 
 
 class ExtenderCycleBegan(Entry, frozen=True):
     """A pod that extenders are asked about; ``cycle`` numbers it. ``placement``: the nodes that a
-    member of a group is tried on, None for a pod alone.
+    member of a group is tried on, None for a pod alone. ``makes_room`` as in ``CycleContext``.
     """
 
     cycle: int
@@ -61,14 +62,16 @@ class ExtenderCycleBegan(Entry, frozen=True):
     revision: Revision
     sampled_from: int
     placement: Placement | None = None
+    makes_room: bool = True
 
 
 class ExtenderAnswered(Entry, frozen=True):
-    """The answer to the question that the cycle has come to."""
+    """The answer to the question that the cycle has come to; ``makes_room`` as above."""
 
     cycle: int
     answer: ExtenderAnswer
     sampled_from: int
+    makes_room: bool = True
 
 
 class ExtenderCycleEnded(Entry, frozen=True, tag=23):
@@ -92,10 +95,12 @@ class GroupAttemptBegan(Entry, frozen=True):
 
 class GroupMoment(Entry, frozen=True, tag=34):
     """The attempt has asked something of the state of now: what became of a member, which placement
-    is best, what a plugin says, or for a copy on which room is made.
+    is best, what a plugin says, or for a copy on which room is made. ``makes_room``: whether room
+    might be made for it then; asked at some of these moments.
     """
 
     attempt: int
+    makes_room: bool = True
 
 
 class GroupDecided(Entry, frozen=True):

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters, run_scores
 from moorage.core.cycle.post_filter import (
-    NO_POST_FILTER,
+    NOT_ASKED,
     PostFilterOutcome,
     PostFilterResults,
     fit_error,
@@ -271,10 +271,8 @@ class _ExtenderCycle:
                 unschedulable_plugins=said.unschedulable_plugins | {EXTENDER},
                 reason_counts=list(counts.items()),
             )
-        if self.placement is not None:
-            whole = said.diagnosis(self.pod, self.revision, NO_POST_FILTER)
-            return dataclasses.replace(whole, nominated_node=None)
-        room = yield from self._run_post_filters()
+        alone = self.placement is None and self.context.makes_room
+        room = (yield from self._run_post_filters()) if alone else NOT_ASKED
         return said.diagnosis(self.pod, self.revision, room)
 
     def _run_post_filters(self) -> Steps[PostFilterOutcome]:

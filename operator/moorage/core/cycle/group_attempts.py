@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import Journal
 from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.decisions import (
     GroupAttemptBegan,
@@ -80,20 +81,32 @@ class GroupScheduling:
         self._begun += 1
         number = self._begun
 
-        def moment(ask: Callable[[], T]) -> T:
-            answer = ask()
-            journal.append(GroupMoment(number))
-            return answer
-
+        told = _told(number, attempt, journal)
         journal.append(_began(number, attempt, revision))
         try:
-            told = dataclasses.replace(attempt, moment=moment)
             room = GroupPostFilters(revision, context, lambda without: self._fork(context, without))
             outcome = yield from decide_group(told, place, room, context, broken)
             journal.append(_decided(number, attempt, revision, outcome))
         finally:
             journal.append(GroupAttemptEnded(number))
         return outcome
+
+
+def _told(number: int, attempt: GroupAttempt, journal: Journal) -> GroupAttempt:
+    """The same, of whose moments the journal is told, and of what was said of others then."""
+    makes_room = True
+
+    def moment(ask: Callable[[], T]) -> T:
+        answer = ask()
+        journal.append(GroupMoment(number, makes_room))
+        return answer
+
+    def may_make_room() -> bool:
+        nonlocal makes_room
+        makes_room = attempt.may_make_room()
+        return makes_room
+
+    return dataclasses.replace(attempt, moment=moment, may_make_room=may_make_room)
 
 
 def _began(number: int, attempt: GroupAttempt, revision: Revision) -> GroupAttemptBegan:

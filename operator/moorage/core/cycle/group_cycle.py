@@ -30,7 +30,7 @@ from moorage.core.cycle.group_domains import (
     domains_with_room,
 )
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment, Steps, patiently
-from moorage.core.cycle.post_filter import NO_POST_FILTER, fit_error
+from moorage.core.cycle.post_filter import NOT_ASKED, fit_error
 from moorage.core.cycle.tentative_members import TentativeMembers, TriedPlacement
 from moorage.core.framework.placement_contract import (
     ALL_NODES,
@@ -73,6 +73,10 @@ class GroupAttempt:
     moment: Moment = AT_ANY_MOMENT
     holds: bool = False
     """Whether room may be held for it if it does not fit and none can be made."""
+    may_make_room: Callable[[], bool] = lambda: True
+    """Whether others may be displaced for it now: not while members of other groups are placed that
+    may be taken back. Asked at a moment; raises OutOfTime where it will be known soon.
+    """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,8 +113,7 @@ def decide_member(
     among = placement.rows(context.snapshot.nodes)
     if evaluation.fits and (among is None or evaluation.fits_among(among)):
         return cycle.choose_node(pod, evaluation, revision, context, among)
-    said = fit_error(evaluation, context.snapshot, among)
-    return dataclasses.replace(said.diagnosis(pod, revision, NO_POST_FILTER), nominated_node=None)
+    return fit_error(evaluation, context.snapshot, among).diagnosis(pod, revision, NOT_ASKED)
 
 
 def place_member(

@@ -20,6 +20,7 @@ from moorage.core.cycle.group_preemption import (
     Fork,
     GroupPreemption,
     make_room,
+    room_may_be_made,
 )
 from moorage.core.cycle.group_steps import Steps, patiently
 from moorage.core.cycle.post_filter import make_attempt
@@ -48,6 +49,8 @@ class GroupRoom:
     actions: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     seats: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Where room is to be held for members, by UID."""
+    asked: bool = True
+    """Whether all were asked: else a nomination is left alone."""
 
     @property
     def is_made(self) -> bool:
@@ -57,6 +60,7 @@ class GroupRoom:
 
 
 NO_ROOM: Final = GroupRoom()
+NOT_ASKED: Final = GroupRoom(asked=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,13 +74,16 @@ class GroupPostFilters:
     def run(self, attempt: GroupAttempt, result: GroupResult) -> Steps[GroupRoom]:
         """What plugins say of a group that does not fit, of which all was taken back. The word of
         one that knows better replaces that of those before it. Where others are displaced nothing
-        else is done: the group fits with its claims as they are.
+        else is done: the group fits with its claims as they are. Nobody makes any while others have
+        members placed that may be taken back.
         """
         said, actions = list[str](), dict[str, dict[str, Any]]()
         preemption: GroupPreemption | None = None
         for name, plugin in self.revision.at(ExtensionPoint.POD_GROUP_POST_FILTER):
             if is_a(plugin, PodGroupPostFilterPlugin):
                 answer = yield from self._ask(plugin, attempt, result)
+                if answer.actions and not (yield from room_may_be_made(attempt)):
+                    return NOT_ASKED
                 status, words = answer.status, answer.status.message
                 for uid, action in answer.actions.items():
                     actions.setdefault(uid, {})[name] = action
@@ -85,6 +92,8 @@ class GroupPostFilters:
                 # from here to the copy nobody else has a turn
                 yield from patiently(lambda: attempt.moment(lambda: None))
                 preemption = yield from make_room(*place)
+                if preemption is None:
+                    return NOT_ASKED
                 if preemption.status.code is Code.SUCCESS:
                     actions.clear()
                 status, words = preemption.status, PREFIX + preemption.status.message

@@ -63,14 +63,20 @@ def make_room(
     revision: Revision,
     context: CycleContext,
     fork: Fork,
-) -> Steps[GroupPreemption]:
-    """Whom the group may displace so that it fits, and where its members go then."""
+) -> Steps[GroupPreemption | None]:
+    """Whom the group may displace so that it fits, and where its members go then; None where
+    nobody may be displaced now.
+    """
     if any(pod.spec.preemption_policy == "Never" for pod in attempt.members):
         return GroupPreemption(NEVER)
     if ongoing := _ongoing(attempt, context):
         return GroupPreemption(ONGOING, ongoing)
     if revision.extenders and any(extenders_interested(pod, revision) for pod in attempt.members):
         return GroupPreemption(NOT_ASKED)
+    lower = context.snapshot.priorities.below(attempt.group.priority, context.cache.nodes.rows)
+    if lower.any() and not (yield from room_may_be_made(attempt)):
+        return None
+    # from here to the copy nobody else has a turn
     units = units_below(attempt.group.priority, context)
     if not units:
         return GroupPreemption(NO_VICTIMS)
@@ -92,6 +98,11 @@ def make_room(
     text = f"found a placement for podgroup, preempting {len(pods)} victims"
     nominations = {one.pod.metadata.uid: one.node for one in result.placed}
     return GroupPreemption(Status(Code.SUCCESS, (text,)), nominations, pods)
+
+
+def room_may_be_made(attempt: GroupAttempt) -> Steps[bool]:
+    """Whether others may be displaced for the group now, as ``GroupAttempt.may_make_room``."""
+    return (yield from patiently(lambda: attempt.moment(attempt.may_make_room)))
 
 
 def units_below(priority: int, context: CycleContext) -> list[Unit]:

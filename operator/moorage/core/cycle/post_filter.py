@@ -71,7 +71,8 @@ class FitError(NamedTuple):
         )
 
 
-NO_POST_FILTER = PostFilterOutcome(PostFilterResult(SUCCESS, ""))
+NOT_ASKED = PostFilterOutcome(PostFilterResult(SUCCESS))
+"""Nobody is: a nomination is left alone."""
 
 
 def fit_error(evaluation: Evaluation, snapshot: Snapshot, among: RowMask | None = None) -> FitError:
@@ -97,6 +98,8 @@ def run_post_filters(
     """What the first postFilter plugin that makes room says, or else all of them; without any, a
     nomination is cleared.
     """
+    if not context.makes_room:
+        return NOT_ASKED
     heard = PostFilterResults(context.observer)
     plugins = list(revision.at(ExtensionPoint.POST_FILTER))
     attempt = (

@@ -47,6 +47,7 @@ class RecordedDecision(Entry, frozen=True):
     cycle: int
     outcome: RecordedOutcome
     placement: Placement = ALL_NODES
+    makes_room: bool = True
 
 
 def recorded(decided: Decided | GroupDecided) -> RecordedDecision:
@@ -64,6 +65,7 @@ def recorded(decided: Decided | GroupDecided) -> RecordedDecision:
         decided.cycle,
         outcome_of(result),
         decided.placement,
+        decided.makes_room,
     )
 
 

@@ -112,9 +112,9 @@ class Replay:
             case ExtenderCycleBegan():
                 steps = extender_cycle(entry.pod, entry.revision, self.context, entry.placement)
                 self._cycles[entry.cycle] = _ReplayedCycle(steps)
-                self._go_on(entry.cycle, None, entry.sampled_from)
+                self._go_on(entry, None)
             case ExtenderAnswered():
-                self._go_on(entry.cycle, entry.answer, entry.sampled_from)
+                self._go_on(entry, entry.answer)
             case ExtenderCycleEnded():
                 self._cycles.pop(entry.cycle, None)
             case _:
@@ -195,7 +195,7 @@ class Replay:
                 return None
             return Difference(*of_one_member(decision, now, members))
         elif (decide := _deciding(decision)) is not None and decision.revision is not None:
-            self.context.sampler.start = decision.sampled_from
+            self._as_then(decision)
             now = _outcome(functools.partial(decide, decision.pod, decision.revision, self.context))
         else:
             self.not_made[_why_not(decision)] += 1
@@ -203,12 +203,17 @@ class Replay:
         self.decisions += 1
         return None if now == decision.outcome else Difference(decision, now)
 
-    def _go_on(self, number: int, answer: Any, sampled_from: int) -> None:
+    def _go_on(self, entry: ExtenderCycleBegan | ExtenderAnswered, answer: Any) -> None:
         """With an answer, None at the begin; nothing for a cycle whose begin was not seen."""
-        running = self._cycles.get(number)
+        running = self._cycles.get(entry.cycle)
         if running is not None:
-            self.context.sampler.start = sampled_from
+            self._as_then(entry)
             running.go_on(answer)
+
+    def _as_then(self, entry: RecordedDecision | ExtenderCycleBegan | ExtenderAnswered) -> None:
+        """What a decision is made by beside the state is as it was."""
+        self.context.sampler.start = entry.sampled_from
+        self.context.makes_room = entry.makes_room
 
 
 def _deciding(

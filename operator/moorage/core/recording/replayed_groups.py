@@ -71,7 +71,7 @@ class ReplayedGroups:
         if isinstance(entry, GroupAttemptEnded):
             self.forget(entry.attempt)
         elif entry.attempt in self._attempts:
-            self._attempts[entry.attempt].go_on()
+            self._attempts[entry.attempt].go_on(entry)
 
     def forget(self, number: int) -> None:
         """It is another attempt's from here on, or nobody's."""
@@ -111,22 +111,24 @@ class _ReplayedGroup:
         self.outcome = RecordedOutcome(code="Fault", message="the attempt goes on otherwise now")
         self.heard: RecordedDecision | None = None
         self._has_come = self._is_over = False
+        self._makes_room = True
         attempt = GroupAttempt(
             began.group,
             began.members,
             placed_pods(began.scheduled, context.cache),
             moment=self._moment,
             holds=began.holds,
+            may_make_room=lambda: self._makes_room,
         )
         place = functools.partial(self._place, began.revision)
         room = GroupPostFilters(began.revision, context, functools.partial(fork, context))
         self._steps = decide_group(attempt, place, room, _Onlooker(context))
         self._run()
 
-    def go_on(self) -> None:
+    def go_on(self, moment: GroupMoment) -> None:
         """The next moment is now; what has failed does not go on."""
         if not self._is_over:
-            self._has_come = True
+            self._has_come, self._makes_room = True, moment.makes_room
             self._run()
 
     def _run(self) -> None:

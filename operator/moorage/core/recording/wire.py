@@ -69,6 +69,7 @@ class _CycleBegan(Entry, frozen=True, tag=21):
     revision: int
     sampled_from: int
     placement: tuple[str, str] | None = None
+    makes_room: bool = True
 
 
 class _Answered(Entry, frozen=True):
@@ -78,19 +79,23 @@ class _Answered(Entry, frozen=True):
 
 class _Failed(_Answered, frozen=True, tag=22):
     text: str
+    makes_room: bool = True
 
 
 class _Filtered(_Answered, frozen=True, tag=25):
     result: ExtenderFilterResult
+    makes_room: bool = True
 
 
 class _Prioritized(_Answered, frozen=True, tag=26):
     priorities: tuple[tuple[tuple[str, int], ...] | str, ...]
     """Of each extender that was asked; the text of one that failed."""
+    makes_room: bool = True
 
 
 class _Victims(_Answered, frozen=True, tag=27):
     victims: dict[str, MetaVictims]
+    makes_room: bool = True
 
 
 class _Decided(Entry, frozen=True, tag=24):
@@ -101,6 +106,7 @@ class _Decided(Entry, frozen=True, tag=24):
     cycle: int
     outcome: RecordedOutcome
     placement: tuple[str, str] = ("", "")
+    makes_room: bool = True
 
 
 class _GroupBegan(Entry, frozen=True, tag=36):
@@ -158,6 +164,7 @@ _Wired: TypeAlias = (
 
 
 _GROUP_FACTS: Final = ("attempt", "group", "members", "scheduled", "holds")
+_DECIDED_FACTS: Final = ("pod", "by", "sampled_from", "cycle", "outcome", "makes_room")
 _AS_THEY_ARE: Final = frozenset(
     {
         changes.Time,
@@ -203,16 +210,17 @@ class EntryEncoder:
                     yield from self._announced(kept.revision)
                 number = -1 if kept.revision is None else self._numbers[kept.revision]
                 where = kept.placement.key, kept.placement.name
-                yield _Decided(
-                    kept.pod, number, kept.by, kept.sampled_from, kept.cycle, kept.outcome, where
-                )
+                known = {name: getattr(kept, name) for name in _DECIDED_FACTS}
+                yield _Decided(**known, revision=number, placement=where)
             case ExtenderCycleBegan():
                 yield from self._announced(entry.revision)
                 number = self._numbers[entry.revision]
                 on = (
                     None if entry.placement is None else (entry.placement.key, entry.placement.name)
                 )
-                yield _CycleBegan(entry.cycle, entry.pod, number, entry.sampled_from, on)
+                yield _CycleBegan(
+                    entry.cycle, entry.pod, number, entry.sampled_from, on, entry.makes_room
+                )
             case GroupAttemptBegan():
                 yield from self._announced(entry.revision)
                 known = {name: getattr(entry, name) for name in _GROUP_FACTS}
@@ -285,15 +293,9 @@ class EntryDecoder:
                 self._revisions[wired.number] = self._resolve(wired.document)
                 return None
             case _Decided():
-                return RecordedDecision(
-                    wired.pod,
-                    self._revisions.get(wired.revision),
-                    wired.by,
-                    wired.sampled_from,
-                    wired.cycle,
-                    wired.outcome,
-                    Placement(*wired.placement),
-                )
+                known = {name: getattr(wired, name) for name in _DECIDED_FACTS}
+                revision, where = self._revisions.get(wired.revision), Placement(*wired.placement)
+                return RecordedDecision(**known, revision=revision, placement=where)
             case _CycleBegan() | _GroupBegan():
                 revision = self._revisions.get(wired.revision)
                 return None if revision is None else _began(wired, revision)
@@ -301,7 +303,8 @@ class EntryDecoder:
                 revision = self._revisions.get(wired.revision)
                 return ProfileActivated(wired.scheduler_name, revision)
             case _Failed() | _Filtered() | _Prioritized() | _Victims():
-                return ExtenderAnswered(wired.cycle, _answer(wired), wired.sampled_from)
+                answer, sampled_from = _answer(wired), wired.sampled_from
+                return ExtenderAnswered(wired.cycle, answer, sampled_from, wired.makes_room)
             case _Object():
                 decoder = self._decoders.get(wired.kind)
                 return changes.ObjectPut(decoder.decode(wired.object)) if decoder else None
@@ -317,7 +320,8 @@ def _began(
 ) -> ExtenderCycleBegan | GroupAttemptBegan:
     if isinstance(wired, _CycleBegan):
         on = Placement(*wired.placement) if wired.placement is not None else None
-        return ExtenderCycleBegan(wired.cycle, wired.pod, revision, wired.sampled_from, on)
+        began = wired.cycle, wired.pod, revision, wired.sampled_from, on, wired.makes_room
+        return ExtenderCycleBegan(*began)
     known = {name: getattr(wired, name) for name in _GROUP_FACTS}
     return GroupAttemptBegan(**known, revision=revision)
 
@@ -345,17 +349,17 @@ def _kept(obj: Any) -> Any:
 
 
 def _answered(entry: ExtenderAnswered) -> _Answered:
-    answer, cycle, sampled_from = entry.answer, entry.cycle, entry.sampled_from
+    answer, head, room = entry.answer, (entry.cycle, entry.sampled_from), entry.makes_room
     if isinstance(answer, ExtenderFailure):
-        return _Failed(cycle, sampled_from, answer.text)
+        return _Failed(*head, answer.text, room)
     if isinstance(answer, ExtenderFilterResult):
-        return _Filtered(cycle, sampled_from, answer)
+        return _Filtered(*head, answer, room)
     if isinstance(answer, Mapping):
-        return _Victims(cycle, sampled_from, dict(answer))
+        return _Victims(*head, dict(answer), room)
     priorities = tuple(
         one.text if isinstance(one, ExtenderFailure) else tuple(map(_pair, one)) for one in answer
     )
-    return _Prioritized(cycle, sampled_from, priorities)
+    return _Prioritized(*head, priorities, room)
 
 
 def _pair(priority: tuple[str, int]) -> tuple[str, int]:

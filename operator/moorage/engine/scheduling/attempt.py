@@ -38,6 +38,10 @@ class SchedulingAttempt:
     """Whether groups that were begun later have been taken back, and wait until the member that is
     being placed is.
     """
+    kept_out: list[str] = dataclasses.field(default_factory=list)
+    """Pods (UIDs) that were rejected meanwhile: perhaps for the room that this group may give back,
+    and nobody made any.
+    """
     restart_was_futile: bool = False
     """Whether that has helped no member: it is not done again."""
     question: MemberQuestion | None = None

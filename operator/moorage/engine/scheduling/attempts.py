@@ -79,10 +79,10 @@ class SchedulingAttempts:
         trial = self._live.trials.get(revision.scheduler_name)
         if trial is not None:
             revision = trial.revision_for(pod)
-        sampled_from = self._context.sampler.start
+        sampled_from, room = self._context.sampler.start, self._context.makes_room
         try:
             outcome = cycle.decide(pod, revision, self._context)
-            journal.append(Decided(outcome, DecidedBy.CYCLE, sampled_from))
+            journal.append(Decided(outcome, DecidedBy.CYCLE, sampled_from, makes_room=room))
             self._compare(trial, outcome, attempt)
             outcome = self._commit(outcome)
         except OutOfTime:
@@ -127,8 +127,8 @@ class SchedulingAttempts:
             return attempt_error(outcome.pod, outcome.revision, error)
 
     def _handle(self, entry: QueuedPodInfo, outcome: Decision, started: float) -> None:
-        if self.group_attempts.groups and isinstance(outcome, Diagnosis):
-            self.group_attempts.kept_out.append(entry.uid)
+        if isinstance(outcome, Diagnosis):
+            self.group_attempts.note_kept_out(entry.uid)
         self.outcomes.handle(entry, outcome, started)
 
     def _skip(self, entry: QueuedPodInfo) -> None:

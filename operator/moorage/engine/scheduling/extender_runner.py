@@ -170,8 +170,10 @@ class ExtenderRunner:
         journal, sampler = context.cache.journal, context.sampler
         steps = extender_cycle.extender_cycle(pod, revision, context, asking.placement)
         await self._filter_in_slices(asking)
-        began = ExtenderCycleBegan(asking.number, pod, revision, sampler.start, asking.placement)
-        journal.append(began)
+        on, start = asking.placement, sampler.start
+        journal.append(
+            ExtenderCycleBegan(asking.number, pod, revision, start, on, context.makes_room)
+        )
         try:
             question = next(steps)
             while True:
@@ -179,7 +181,8 @@ class ExtenderRunner:
                 if answer is None or entry.state is not QueueState.IN_FLIGHT:
                     return None
                 await self._filter_in_slices(asking)
-                journal.append(ExtenderAnswered(asking.number, answer, sampler.start))
+                start, room = sampler.start, context.makes_room
+                journal.append(ExtenderAnswered(asking.number, answer, start, room))
                 question = steps.send(answer)
         except StopIteration as end:
             decided: Decision = end.value

@@ -10,6 +10,7 @@ Once all members of a group are decided about they are handed over, some at a ti
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import deque
 
@@ -58,10 +59,6 @@ class GroupAttempts:
         """By schedulerName, the group of which some members may be placed, or handed over, and
         others not yet; the one that was begun first is first.
         """
-        self.kept_out: list[str] = []
-        """Pods (UIDs) that were rejected meanwhile, perhaps for the room that one of these may give
-        back.
-        """
         self.decided: deque[tuple[QueuedPodInfo, Decision, float]] = deque()
         """Members of these that were decided about and are to be handed over, and how long it
         took.
@@ -75,6 +72,14 @@ class GroupAttempts:
     def count(self, revision: Revision) -> int:
         """How many members wait to be handed over that were decided by this revision."""
         return sum(outcome.revision is revision for _, outcome, _ in self.decided)
+
+    def note_kept_out(self, uid: str, group: SchedulingAttempt | None = None) -> None:
+        """A pod, perhaps a member of one of these groups, was rejected: it is tried again when the
+        others are through.
+        """
+        for other in self.groups.values():
+            if other is not group:
+                other.kept_out.append(uid)
 
     def includes(self, attempt: SchedulingAttempt) -> bool:
         """Whether the group of another attempt's pod is under way just now, so that which of it are
@@ -103,6 +108,7 @@ class GroupAttempts:
         if self.must_wait(attempt):
             raise OutOfTime
         self.groups.setdefault(name, attempt)
+        self._context.makes_room = False
 
         def broken() -> str:
             serving = self._revision_for(name)
@@ -112,7 +118,7 @@ class GroupAttempts:
             return self._place(attempt, pod, revision, placement)
 
         attempt.placing = self.outcomes.group_scheduler.attempt(
-            attempt.entry, revision, place, broken
+            attempt.entry, revision, place, broken, functools.partial(self._may_make_room, attempt)
         )
         self.go_on(attempt, first=True)
 
@@ -192,7 +198,7 @@ class GroupAttempts:
             alone, attempt.others_restarted = attempt.others_restarted, False
             if isinstance(outcome, ScheduleResult) or len(self.groups) == 1:
                 return outcome
-            self.kept_out.append(pod.metadata.uid)
+            self.note_kept_out(pod.metadata.uid, attempt)
             attempt.restart_was_futile |= alone
             if (
                 attempt.restart_was_futile
@@ -216,6 +222,19 @@ class GroupAttempts:
             with guard("taking back a group that was begun later", pod=key(other.entry.pod)):
                 attempt.others_restarted |= other.undo_placing()
         return attempt.others_restarted
+
+    def _may_make_room(self, attempt: SchedulingAttempt) -> bool:
+        """Whether others may be displaced for a group: nobody whose own place may be taken back.
+        The groups that were begun before go first; those begun later begin anew.
+        """
+        if next(iter(self.groups.values())) is not attempt:
+            self.note_kept_out(attempt.entry.uid, attempt)
+            return False
+        if self.decided:
+            raise OutOfTime
+        self._restart_later_groups(attempt)
+        attempt.others_restarted = False
+        return True
 
     def _hand_over_member(self, member: QueuedPodInfo, outcome: Decision, share: float) -> None:
         now = self._clock.boottime()
@@ -243,7 +262,7 @@ class GroupAttempts:
         attempt = self.groups.pop(name)
         with guard("taking back what is left of a group", pod=key(attempt.entry.pod)):
             attempt.undo_placing()
-        misled, self.kept_out = self.kept_out, []
-        for uid in misled:
+        self._context.makes_room = not self.groups
+        for uid in attempt.kept_out:
             with guard("trying again a pod that a group may have kept out", pod=uid):
                 self._queue.retry(uid, self._clock.boottime())

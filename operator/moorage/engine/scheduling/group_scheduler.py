@@ -101,6 +101,7 @@ class GroupScheduler:
         revision: Revision,
         place: PlaceMember,
         broken: Callable[[], str],
+        may_make_room: Callable[[], bool],
     ) -> Generator[bool, bool | None, GroupDone]:
         """Place the group of a pod that came with companions; what became of each."""
         members = (entry, *entry.companions)
@@ -112,7 +113,7 @@ class GroupScheduler:
         waits = _waits(attempt, group)
         holds = waits and self._holds.may_hold(group, now)
         outcome = yield from self._scheduling.attempt(
-            dataclasses.replace(attempt, holds=holds),
+            dataclasses.replace(attempt, holds=holds, may_make_room=may_make_room),
             revision,
             place,
             lambda: _gone(members) or broken(),

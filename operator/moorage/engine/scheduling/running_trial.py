@@ -59,6 +59,7 @@ class RunningTrial:
         self._clock = ports.clock
         self._telemetry = ports.telemetry
         self._budget = TimeBudget(ports.clock.boottime)
+        self._bound = bound
         self._context = CycleContext(bound.cache, bound.seed, budget=self._budget)
         self._compared = {pod.uid for pod in trial.regressed}
         """Pods (UIDs) that count already."""
@@ -111,6 +112,7 @@ class RunningTrial:
         """What it says; None where that takes longer than a slice."""
         began = self._clock.boottime()
         try:
+            self._context.makes_room = self._bound.makes_room
             with self._budget:
                 return cycle.decide(pod, self._unbound[revision], self._context)
         except OutOfTime:
