@@ -15,7 +15,7 @@ import numpy as np
 from moorage.core.columns.cache import Cache, PodState
 from moorage.core.columns.pod_info import PodBatch
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
-from moorage.core.cycle.post_filter import fit_error, run_post_filters
+from moorage.core.cycle.post_filter import NOT_ASKED, fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
 from moorage.core.framework.evaluation.rejections import RowMask
 from moorage.core.framework.interfaces import ExtensionPoint, ReserveResult
@@ -40,7 +40,9 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> Decision:
 
     # 2. Nobody fits: postFilter may make room; the diagnosis says why.
     if not evaluation.fits:
-        room = run_post_filters(pod, revision, context, evaluation)
+        room = NOT_ASKED
+        if context.makes_room:
+            room = run_post_filters(pod, revision, context, evaluation)
         return fit_error(evaluation, context.snapshot).diagnosis(pod, revision, room)
 
     # 3. One of those that fit.

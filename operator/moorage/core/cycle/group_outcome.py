@@ -45,8 +45,9 @@ def group_outcome(
     reasons = (*result.status.reasons, *([room.message] if room.message else []))
     status = Status(result.status.code, reasons)
     nominations = room.preemption.nominations if room.preemption is not None else {}
-    cleared = "" if room.asked else None
-    said = _Said(revision, result.status, status, nominations, cleared, _missing(attempt, result))
+    said = _Said(
+        revision, result.status, status, nominations, room.asked, _missing(attempt, result)
+    )
     members = {
         pod.metadata.uid: _in_room(said.of(pod, decision), room)
         for pod, decision in itertools.zip_longest(attempt.members, result.decisions)
@@ -80,15 +81,15 @@ def _missing(attempt: GroupAttempt, result: GroupResult) -> str:
 
 class _Said(NamedTuple):
     """What is said of members. ``before`` and ``after``: the group's status without and with what
-    was said about room. ``cleared``: what those are nominated to that were taken back. ``missing``:
-    who is, for those that are not at fault.
+    was said about room. ``asked``: whether all were that may make some. ``missing``: who is, for
+    those that are not at fault.
     """
 
     revision: Revision
     before: Status
     after: Status
     nominations: Mapping[str, str]
-    cleared: str | None
+    asked: bool
     missing: str
 
     def of(self, pod: Pod, decision: Decision | None) -> Decision:
@@ -105,7 +106,7 @@ class _Said(NamedTuple):
         if decision is None:
             return self._rejected(pod, self.before.message, node)
         head = "" if self.nominations else f"{UNSCHEDULABLE_GROUP}, "  # else it waits for victims
-        return self._rejected(pod, head + self.after.message, node or self.cleared)
+        return self._rejected(pod, head + self.after.message, node or ("" if self.asked else None))
 
     def _rejected(self, pod: Pod, message: str, node: str | None) -> Diagnosis:
         return Diagnosis(

@@ -98,8 +98,6 @@ def run_post_filters(
     """What the first postFilter plugin that makes room says, or else all of them; without any, a
     nomination is cleared.
     """
-    if not context.makes_room:
-        return NOT_ASKED
     heard = PostFilterResults(context.observer)
     plugins = list(revision.at(ExtensionPoint.POST_FILTER))
     attempt = (

@@ -114,9 +114,7 @@ class GroupAttempts:
             serving = self._revision_for(name)
             return "" if serving is revision else f"profile {name} has changed"
 
-        def place(pod: Pod, placement: Placement, /) -> Decision:
-            return self._place(attempt, pod, revision, placement)
-
+        place = functools.partial(self._place, attempt, revision)
         attempt.placing = self.outcomes.group_scheduler.attempt(
             attempt.entry, revision, place, broken, functools.partial(self._may_make_room, attempt)
         )
@@ -180,9 +178,10 @@ class GroupAttempts:
     def _place(
         self,
         attempt: SchedulingAttempt,
-        pod: Pod,
         revision: Revision,
+        pod: Pod,
         placement: Placement,
+        /,
     ) -> Decision:
         """A member of a group. Raises OutOfTime."""
         if attempt.spent > MAX_DECISION_SECONDS:
