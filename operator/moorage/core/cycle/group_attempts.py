@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+import msgspec
+
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Journal
 from moorage.core.cycle.context import CycleContext
@@ -23,6 +25,7 @@ from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
 from moorage.core.cycle.group_seats import seats_for
 from moorage.core.cycle.group_steps import Steps, patiently
+from moorage.core.cycle.group_surroundings import GroupSurroundings
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
@@ -81,7 +84,8 @@ class GroupScheduling:
         self._begun += 1
         number = self._begun
 
-        told = _told(number, attempt, journal)
+        said = _Told(number, attempt.around, journal)
+        told = dataclasses.replace(attempt, moment=said.moment, around=said)
         journal.append(_began(number, attempt, revision))
         try:
             room = GroupPostFilters(revision, context, lambda without: self._fork(context, without))
@@ -92,21 +96,23 @@ class GroupScheduling:
         return outcome
 
 
-def _told(number: int, attempt: GroupAttempt, journal: Journal) -> GroupAttempt:
-    """The same, of whose moments the journal is told, and of what was said of others then."""
-    makes_room = True
+class _Told:
+    """Moments and surroundings of an attempt, of which the journal is told."""
 
-    def moment(ask: Callable[[], T]) -> T:
+    def __init__(self, number: int, around: GroupSurroundings, journal: Journal) -> None:
+        self._around = around
+        self._journal = journal
+        self._said = GroupMoment(number)
+
+    def moment(self, ask: Callable[[], T]) -> T:
         answer = ask()
-        journal.append(GroupMoment(number, makes_room))
+        self._journal.append(self._said)
         return answer
 
-    def may_make_room() -> bool:
-        nonlocal makes_room
-        makes_room = attempt.may_make_room()
+    def may_make_room(self) -> bool:
+        makes_room = self._around.may_make_room()
+        self._said = msgspec.structs.replace(self._said, makes_room=makes_room)
         return makes_room
-
-    return dataclasses.replace(attempt, moment=moment, may_make_room=may_make_room)
 
 
 def _began(number: int, attempt: GroupAttempt, revision: Revision) -> GroupAttemptBegan:

@@ -30,6 +30,7 @@ from moorage.core.cycle.group_domains import (
     domains_with_room,
 )
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment, Steps, patiently
+from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupSurroundings
 from moorage.core.cycle.post_filter import NOT_ASKED, fit_error
 from moorage.core.cycle.tentative_members import TentativeMembers, TriedPlacement
 from moorage.core.framework.placement_contract import (
@@ -73,10 +74,7 @@ class GroupAttempt:
     moment: Moment = AT_ANY_MOMENT
     holds: bool = False
     """Whether room may be held for it if it does not fit and none can be made."""
-    may_make_room: Callable[[], bool] = lambda: True
-    """Whether others may be displaced for it now: not while members of other groups are placed that
-    may be taken back. Asked at a moment; raises OutOfTime where it will be known soon.
-    """
+    around: GroupSurroundings = UNDISTURBED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

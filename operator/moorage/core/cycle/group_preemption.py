@@ -101,8 +101,8 @@ def make_room(
 
 
 def room_may_be_made(attempt: GroupAttempt) -> Steps[bool]:
-    """Whether others may be displaced for the group now, as ``GroupAttempt.may_make_room``."""
-    return (yield from patiently(lambda: attempt.moment(attempt.may_make_room)))
+    """Whether others may be displaced for the group now, as ``GroupSurroundings`` says."""
+    return (yield from patiently(lambda: attempt.moment(attempt.around.may_make_room)))
 
 
 def units_below(priority: int, context: CycleContext) -> list[Unit]:

@@ -118,12 +118,16 @@ class _ReplayedGroup:
             placed_pods(began.scheduled, context.cache),
             moment=self._moment,
             holds=began.holds,
-            may_make_room=lambda: self._makes_room,
+            around=self,
         )
         place = functools.partial(self._place, began.revision)
         room = GroupPostFilters(began.revision, context, functools.partial(fork, context))
         self._steps = decide_group(attempt, place, room, _Onlooker(context))
         self._run()
+
+    def may_make_room(self) -> bool:
+        """As it was said."""
+        return self._makes_room
 
     def go_on(self, moment: GroupMoment) -> None:
         """The next moment is now; what has failed does not go on."""

@@ -10,6 +10,7 @@ Once all members of a group are decided about they are handed over, some at a ti
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 from collections import deque
@@ -116,7 +117,7 @@ class GroupAttempts:
 
         place = functools.partial(self._place, attempt, revision)
         attempt.placing = self.outcomes.group_scheduler.attempt(
-            attempt.entry, revision, place, broken, functools.partial(self._may_make_room, attempt)
+            attempt.entry, revision, place, broken, _OtherGroups(self, attempt)
         )
         self.go_on(attempt, first=True)
 
@@ -145,6 +146,20 @@ class GroupAttempts:
                 member.uid for member, outcome in done.members if isinstance(outcome, Diagnosis)
             )
         self.hand_over()
+
+    def may_make_room(self, attempt: SchedulingAttempt) -> bool:
+        """Whether others may be displaced for a group: nobody whose own place may be taken back.
+        The groups that were begun before go first; those begun later begin anew. Raises
+        OutOfTime where it will be known soon.
+        """
+        if next(iter(self.groups.values())) is not attempt:
+            self.note_kept_out(attempt.entry.uid, attempt)
+            return False
+        if self.decided:
+            raise OutOfTime
+        self._restart_later_groups(attempt)
+        attempt.others_restarted = False
+        return True
 
     def hand_over(self) -> None:
         """Hand over the members of groups, as many as there is time for."""
@@ -222,19 +237,6 @@ class GroupAttempts:
                 attempt.others_restarted |= other.undo_placing()
         return attempt.others_restarted
 
-    def _may_make_room(self, attempt: SchedulingAttempt) -> bool:
-        """Whether others may be displaced for a group: nobody whose own place may be taken back.
-        The groups that were begun before go first; those begun later begin anew.
-        """
-        if next(iter(self.groups.values())) is not attempt:
-            self.note_kept_out(attempt.entry.uid, attempt)
-            return False
-        if self.decided:
-            raise OutOfTime
-        self._restart_later_groups(attempt)
-        attempt.others_restarted = False
-        return True
-
     def _hand_over_member(self, member: QueuedPodInfo, outcome: Decision, share: float) -> None:
         now = self._clock.boottime()
         if (
@@ -265,3 +267,14 @@ class GroupAttempts:
         for uid in attempt.kept_out:
             with guard("trying again a pod that a group may have kept out", pod=uid):
                 self._queue.retry(uid, self._clock.boottime())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _OtherGroups:
+    """``GroupSurroundings`` of one attempt."""
+
+    attempts: GroupAttempts
+    attempt: SchedulingAttempt
+
+    def may_make_room(self) -> bool:
+        return self.attempts.may_make_room(self.attempt)

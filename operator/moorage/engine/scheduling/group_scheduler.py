@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
 from moorage.core.cycle.group_cycle import GroupAttempt, PlaceMember
+from moorage.core.cycle.group_surroundings import GroupSurroundings
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code
 from moorage.core.groups.group_spec import GroupSpec
@@ -101,7 +102,7 @@ class GroupScheduler:
         revision: Revision,
         place: PlaceMember,
         broken: Callable[[], str],
-        may_make_room: Callable[[], bool],
+        around: GroupSurroundings,
     ) -> Generator[bool, bool | None, GroupDone]:
         """Place the group of a pod that came with companions; what became of each."""
         members = (entry, *entry.companions)
@@ -113,7 +114,7 @@ class GroupScheduler:
         waits = _waits(attempt, group)
         holds = waits and self._holds.may_hold(group, now)
         outcome = yield from self._scheduling.attempt(
-            dataclasses.replace(attempt, holds=holds, may_make_room=may_make_room),
+            dataclasses.replace(attempt, holds=holds, around=around),
             revision,
             place,
             lambda: _gone(members) or broken(),
