@@ -74,7 +74,7 @@ BOTH: Final = ("tests/real", "tests/scenarios")
 """They run on a kube-apiserver and on the embedded cluster (tests/real/conftest.py)."""
 REAL: Final = ("-m", "not embedded")
 
-# `make test`. Together about 25 minutes.
+# `make test`. Together about 20 minutes; budgets allow for what runs beside a suite, and some more.
 SUITES: Final = (
     Suite(
         "lint",
@@ -82,14 +82,14 @@ SUITES: Final = (
         commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo")),
         measures=False,
     ),
-    Suite("types", 60, commands=(("mypy",),), measures=False),
-    Suite("unit", 300, tests=UNIT, measures=False),
-    Suite("engine", 180, tests=ENGINE, measures=False),
-    Suite("core", 180, tests=CORE, measures=False),
+    Suite("types", 90, commands=(("mypy",),), measures=False),
+    Suite("unit", 540, tests=UNIT, measures=False),
+    Suite("engine", 300, tests=ENGINE, measures=False),
+    Suite("core", 330, tests=CORE, measures=False),
     Suite("vectors", 120, tests=("tests/vectors",), measures=False),
-    Suite("fuzz", 90, tests=FUZZ, measures=False),
-    Suite("towtank", 120, tests=TOWTANK, measures=False),
-    Suite("embedded", 300, tests=BOTH, options=("-m", "embedded"), measures=False),
+    Suite("fuzz", 150, tests=FUZZ, measures=False),
+    Suite("towtank", 210, tests=TOWTANK, measures=False),
+    Suite("embedded", 480, tests=BOTH, options=("-m", "embedded"), measures=False),
     Suite(
         "throughput",
         90,
@@ -99,13 +99,13 @@ SUITES: Final = (
             "tests/load/test_status.py",
         ),
     ),
-    Suite("real", 480, tests=("tests/real",), options=REAL, measures=False),
+    Suite("real", 720, tests=("tests/real",), options=REAL, measures=False),
     Suite("conformance", 120, tests=("tests/conformance",), measures=False),
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL, measures=False),
-    Suite("stories", 360, tests=("tests/stories",), options=REAL, measures=False),
+    Suite("stories", 480, tests=("tests/stories",), options=REAL, measures=False),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
-    Suite("page", 150, tests=("tests/page",), measures=False),
+    Suite("page", 270, tests=("tests/page",), measures=False),
     Suite("page-speed", 60, tests=("tests/load/test_page.py",)),
     Suite("page-live", 120, tests=("tests/page_live",)),
     Suite("install", 120, tests=("tests/install",), measures=False),
