@@ -24,6 +24,7 @@ from typing import Any, Final
 from tests.rig import Kwok, Rig, RigError
 from tests.rig.controllers import Controllers
 from tests.rig.demo import node
+from tests.rig.objects import create
 from tests.rig.operators import Operator, install, wait_for
 from tests.rig.processes import Child
 from tests.tools import assets
@@ -32,6 +33,8 @@ FOCUS: Final = r"\[sig-scheduling\]"
 NAME: Final = "default-scheduler"
 NODES: Final = {"node-a": "a", "node-b": "b", "node-c": "c"}
 SECONDS: Final = 3600
+AGENTS: Final = ("kube-proxy", "fluentd-elasticsearch", "node-problem-detector")
+"""What serial specs wait for on each node, a minute each time where it is not there."""
 
 
 def build() -> Path:
@@ -55,6 +58,24 @@ def reachable(number: int, name: str, zone: str) -> dict[str, Any]:
     }
     made["status"]["addresses"] = [{"type": "InternalIP", "address": f"10.0.1.{number + 1}"}]
     return made
+
+
+def agents(node: str) -> list[dict[str, Any]]:
+    """The pods that a node of a whole cluster has: they ask for nothing, and are no victims."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"{name}-{node}", "namespace": "kube-system"},
+            "spec": {
+                "nodeSelector": {"kubernetes.io/hostname": node},
+                "priorityClassName": "system-node-critical",
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "main", "image": "registry.example/agent:1"}],
+            },
+        }
+        for name in AGENTS
+    ]
 
 
 def serve(rig: Rig, stack: ExitStack, *, kube_scheduler: bool) -> None:
@@ -109,9 +130,11 @@ def main() -> int:
             nodes = [
                 reachable(number, name, zone) for number, (name, zone) in enumerate(NODES.items())
             ]
-            rig.kubectl("create", "-f", "-", input="\n---\n".join(map(json.dumps, nodes)))
+            create(rig, *nodes, *(pod for name in NODES for pod in agents(name)))
             serve(rig, stack, kube_scheduler=wanted.kube_scheduler)
-            rig.kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
+            ready = ("wait", "--for=condition=Ready", "--all", "--timeout=60s")
+            rig.kubectl(*ready, "nodes")
+            rig.kubectl(*ready, "pods", "--namespace=kube-system")
             command: list[str | Path] = [
                 program,
                 f"--kubeconfig={rig.kubeconfig}",
