@@ -30,6 +30,8 @@ class HttpProxy:
         self.hold: Callable[[str, str], bool] = lambda method, path: False
         self.line: Callable[[str, bytes], bytes] = lambda path, line: line
         self.asked: list[tuple[float, str, str]] = []
+        self.unanswered = 0
+        """How many requests are under way, watches aside."""
         self._rig = rig
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -74,6 +76,14 @@ class HttpProxy:
         self._ready.set()
 
     async def _handle(self, request: Any) -> Any:
+        counts = "watch=" not in request.raw_path
+        self.unanswered += counts
+        try:
+            return await self._answered(request)
+        finally:
+            self.unanswered -= counts
+
+    async def _answered(self, request: Any) -> Any:
         from aiohttp import web
 
         body = await request.read()

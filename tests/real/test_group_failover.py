@@ -320,8 +320,8 @@ def through(rig: Rig, kubeconfig: Path, url: str) -> Path:
 
 
 @contextlib.contextmanager
-def replicas(rig: Rig, gate: Gate) -> Iterator[tuple[Operator, Operator]]:
-    """The leader, whose requests the gate sees, and the one that waits."""
+def replicas(rig: Rig, gate: Gate) -> Iterator[tuple[Operator, Operator, HttpProxy]]:
+    """The leader, whose requests the gate sees, the one that waits, and the leader's proxy."""
     kubeconfig, config = install(rig), {"leaderElection": ELECTION}
     with HttpProxy(rig) as proxy:
         proxy.hold = gate.holds
@@ -330,7 +330,7 @@ def replicas(rig: Rig, gate: Gate) -> Iterator[tuple[Operator, Operator]]:
             old.wait_logged("leading")
             with Operator(rig, kubeconfig, "moorage-new", config) as new:
                 new.wait_logged("health and metrics are served")
-                yield old, new
+                yield old, new, proxy
 
 
 def begin(rig: Rig, client: Client, gate: Gate, steps: Sequence[Step]) -> dict[str, Gangs]:
@@ -366,12 +366,13 @@ def play(rig: Rig, number: signal.Signals) -> None:
     """The leader gets a signal in the middle of all steps; the other one ends what was begun."""
     gate = Gate()
     steps = [step for step in STEPS if step.may_be_late or number is not signal.SIGSTOP]
-    with contextlib.closing(Client(rig)) as client, replicas(rig, gate) as (old, new):
+    with contextlib.closing(Client(rig)) as client, replicas(rig, gate) as (old, new, proxy):
         gangs = begin(rig, client, gate, steps)
         old.signal(number)
         new.wait_logged("leading")
         gate.open = True
         if number is signal.SIGSTOP:
+            until(lambda: not proxy.unanswered, "answers to what the stopped leader had sent")
             old.signal(signal.SIGCONT)
         for step in steps:
             step.then(gangs[step.name])
