@@ -20,6 +20,7 @@ VIEWS: Final = {
     "pending": "pods/ml/eval-vision-0",
     "bound": "pods/shop/checkout-7c9d5b8f64-x2lqp",
     "gated": "pods/reports/backfill-x1",
+    "member": "pods/ml/train-llm-0",
     "queue": "queue",
     "queue-of-one": "queue?profile=gpu",
     "profiles": "profiles",

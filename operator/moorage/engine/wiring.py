@@ -147,7 +147,6 @@ class EngineParts:
         self.kubelet_rejections = KubeletRejections(
             self.live, ports, self.records, self.cache.nodes.is_resource
         )
-        self.inspector = CacheInspector(self.cache, self.queue, ports.reads, clock, ports.telemetry)
 
     def _wire_scheduling(self, registry: Registry, factories: Mapping[str, ActorFactory]) -> None:
         """What decides, and what is done with decisions."""
@@ -198,6 +197,7 @@ class EngineParts:
             budget=self.context.budget,
             clock=clock,
         )
+        self.inspector = CacheInspector(self.cache, self.queue, self.group_scheduler, ports)
         self.under_way = PodsUnderWay(attempts.group_attempts, self.extender_cycles, self.binder)
 
     def _wire_profiles(self, registry: Registry, resolver: ProfileResolver) -> None:
@@ -214,6 +214,7 @@ class EngineParts:
             records=self.records,
             config_results=config_results,
             queue=self.queue,
+            rooms=self.group_scheduler,
             under_way=self.under_way,
             inputs=inputs,
             election=ports.election,

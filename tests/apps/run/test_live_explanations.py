@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import io
 
+from moorage.apps.explain.group_texts import group_parts
+from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.side_loop import OneLoop
 from moorage.core.objects.meta import ObjectMeta
@@ -14,8 +18,11 @@ from moorage.core.objects.pod_groups import (
     PodGroupSpec,
 )
 from moorage.core.objects.pods import PodSchedulingGroup, SchedulingGate
+from moorage.engine.scheduling.group_holds import HOLD_AFTER_SECONDS
 from tests.builders import make_pod
 from tests.engine.running import Running
+from tests.engine.scheduling.test_group_holds import filled, member
+from tests.engine.scheduling.test_group_scheduler import come, group
 from tests.engine.test_out_of_tree import in_a_loop
 from tests.engine.worlds import a_body, versioned
 
@@ -104,3 +111,32 @@ async def test_a_pod_group_with_what_the_queue_knows() -> None:
         assert (member["kind"], member["verdict"]) == ("PodExplanation", "Pending")
         assert member["group"] == found["group"]
         assert await explain("podgroup", "default/none") is None
+
+
+@in_a_loop
+async def test_room_that_is_held_for_a_group() -> None:
+    """Where and until when, by the group's name and by a member; before that nothing is said."""
+    async with Running().leading() as world:
+        await filled(world)
+        come(world, group(2), *(member(f"g{i}", cpu="4", priority=1000) for i in range(2)))
+        await world.clock.advance(2)
+        explain = explanations(world).explain
+        found = await explain("podgroup", "default/g")
+        assert found is not None
+        assert (found["group"]["roomHeldOn"], found["wait"]["roomHeldUntil"]) == ([], None)
+        await world.clock.advance(HOLD_AFTER_SECONDS + 10)
+        for asked in (("podgroup", "default/g"), ("pod", "default/g1")):
+            found = await explain(*asked)
+            assert found is not None
+            held = found["group"]["roomHeldOn"]
+            assert sorted(one["pod"] for one in held) == ["default/g0", "default/g1"]
+            assert {one["node"] for one in held} == {"n1", "n2"}
+            until = datetime.datetime.fromisoformat(found["wait"]["roomHeldUntil"])
+            at = datetime.datetime.fromisoformat(found["at"])
+            write(
+                open_console(out := io.StringIO()),
+                *group_parts(found, at, all_nodes=False, all_changes=False),
+            )
+            last = out.getvalue().splitlines()[-1]
+            assert last.startswith("Room is held for the group on n")
+            assert last.endswith(f", until {until:%H:%M:%S} at the latest.")

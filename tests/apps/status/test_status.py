@@ -116,7 +116,7 @@ def test_all_is_well(tmp_path: Path) -> None:
     assert replicas.split()[:3] == ["REPLICA", "ROLE", "REVISIONS"]
     assert leader.split()[:5] == [LEADER, "Leader", "1", "of", "2"]
     assert standby.split()[:5] == ["moorage-1_1c2d", "Standby", "0", "of", "2"]
-    assert left == "Left out: rates, as the operator is not asked: --server none"
+    assert left == "Left out: rates and groups, as the operator is not asked: --server none"
     assert (following, code) == ("Next: moorage queue gpu", 0)
 
 
@@ -207,6 +207,76 @@ def test_rates_of_the_operator() -> None:
     write(open_console(out := io.StringIO()), *status_parts(found))
     gpu, spread = out.getvalue().splitlines()[3:5]
     assert (gpu.split()[4:6], spread.split()[4:6]) == (["0.0", "-"], ["9.8", "0.17s"])
+
+
+def a_group(name: str, **changes: Any) -> dict[str, Any]:
+    """A pod group as /debug/groups has it."""
+    usual = {
+        "group": name,
+        "api": "scheduling.k8s.io/v1beta1",
+        "profile": "gpu",
+        "minCount": 4,
+        "placed": 0,
+        "waiting": 3,
+        "since": "2026-11-27T14:31:08+00:00",
+        "gateMessage": "",
+        "messages": [],
+        "roomHeldUntil": "",
+    }
+    return {**usual, **changes}
+
+
+CYCLE = "pod group is unschedulable, minCount (4) cannot be satisfied: 3 scheduled, 0 remaining"
+GROUPS = (
+    a_group("ml/new", since="2026-11-27T14:32:07+00:00"),
+    a_group(
+        "ml/trainer",
+        waiting=4,
+        messages=[CYCLE, "0/5 nodes are available: 5 Insufficient cpu."],
+        roomHeldUntil="2026-11-27T14:37:12+00:00",
+    ),
+    a_group("ml/short", gateMessage="3 of 4 members are here", messages=["old"], placed=1),
+    a_group("ml/other", profile="nobody"),
+)
+
+
+def test_groups_that_wait() -> None:
+    """Those of our profiles, by how long they wait: how many members, why, and whether room is
+    held; a reason about nodes says more than that the group does not fit.
+    """
+    at = datetime.datetime(2026, 11, 27, 14, 32, 8, tzinfo=datetime.UTC)
+    around = Surroundings([profile("gpu", queue={"groups": 3})], None, led=True)
+    source = Source(cluster="harbor", at=at, operator=LEADER, groups=GROUPS)
+    found = status_document(around, [], source)
+    assert [one["group"] for one in found["groups"]] == ["ml/short", "ml/trainer", "ml/new"]
+    assert [one["why"] for one in found["groups"]] == [
+        "3 of 4 members are here",
+        "5 Insufficient cpu",
+        "not tried yet",
+    ]
+    assert found["profiles"][0]["groups"] == 3
+    write(open_console(out := io.StringIO()), *status_parts(found))
+    head, short, trainer, new = out.getvalue().splitlines()[5:9]
+    assert head.split() == ["GROUP", "PROFILE", "MEMBERS", "WAITS", "WHY"]
+    assert short.split()[:8] == ["ml/short", "gpu", "3", "wait,", "1", "of", "4", "placed"]
+    clock = datetime.datetime.fromisoformat("2026-11-27T14:37:12+00:00").astimezone()
+    held = f"room is held for it until {clock:%H:%M:%S} at the latest"
+    assert f"5 Insufficient cpu; {held}" in trainer
+    assert new.split()[-3:] == ["not", "tried", "yet"]
+
+
+def test_many_groups_fold() -> None:
+    """Those that have waited the longest stay."""
+    at = datetime.datetime(2026, 11, 27, 14, 32, 8, tzinfo=datetime.UTC)
+    groups = tuple(a_group(f"ml/g{i:02}") for i in range(15))
+    around = Surroundings([profile("gpu")], None, led=True)
+    found = status_document(around, [], Source(cluster="c", at=at, operator="o", groups=groups))
+    texts = []
+    for wide in (False, True):
+        write(open_console(out := io.StringIO()), *status_parts(found, wide=wide))
+        texts.append(out.getvalue())
+    assert "and 3 more groups (-o wide)" in texts[0]
+    assert ("ml/g11" in texts[0], "ml/g12" in texts[0], "ml/g12" in texts[1]) == (True, False, True)
 
 
 def test_nobody_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

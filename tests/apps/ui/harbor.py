@@ -415,6 +415,8 @@ def _numbered(rows: list[Document]) -> list[Document]:
                 "until": row["until"],
                 "reasons": [row["why"]] if row["queue"] != "active" else [],
                 "wakesOn": ["Pod/Delete", "Node/Add"] if row["queue"] == "unschedulable" else [],
+                "group": row["name"] if row["name"] == "ml/train-llm" else None,
+                "roomHeldUntil": None,
             }
             for i, pod in enumerate(row["pods"])
         ]

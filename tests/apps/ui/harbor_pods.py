@@ -40,6 +40,7 @@ def pod_documents() -> dict[str, Document]:
         "ml/eval-vision-0": _pending(),
         "shop/checkout-7c9d5b8f64-x2lqp": _bound(),
         "reports/backfill-x1": _gated(),
+        "ml/train-llm-0": _member(),
         "shop/legacy-0": _untried("shop/legacy-0", "NoProfile", FOREIGN, "binpak"),
         "reports/held-0": _untried("reports/held-0", "Suspended", SUSPENDED, "batch"),
         "shop/leaving-0": _untried("shop/leaving-0", "BeingDeleted", DELETED, "binpack"),
@@ -138,6 +139,7 @@ def _pending() -> Document:
             "since": moment(seconds=10),
             "until": moment(seconds=-290),
             "gatingPlugin": "",
+            "roomHeldUntil": None,
         },
         notAsked=[],
         foreign=False,
@@ -243,6 +245,71 @@ def _bound() -> Document:
     )
 
 
+def _member() -> Document:
+    """Of a gang of 24, eight of which find no node; room is held for it."""
+    why = "0/5000 nodes are available: 224 Insufficient nvidia.com/gpu."
+    placed = [f"gpu-a100-{i:04}" for i in range(16)]
+    members = [
+        {
+            "pod": f"ml/train-llm-{i}",
+            "node": placed[i] if i < len(placed) else "",
+            "placed": False,
+            "message": "" if i < len(placed) else why,
+        }
+        for i in range(24)
+    ]
+    no_help = {"helps": False, "victims": [], "message": "No preemption victims found"}
+    group = {
+        "name": "ml/train-llm",
+        "api": "scheduling.k8s.io/v1beta1",
+        "gang": True,
+        "minCount": 24,
+        "priority": 2000,
+        "topologyKey": "",
+        "present": 24,
+        "begun": False,
+        "members": members,
+        "placements": [{"name": "", "members": 16, "reason": why}],
+        "refused": "ml/train-llm-16",
+        "refusals": [
+            _refusal("NodeResourcesFit", f"Insufficient {GPU}", 224, {placed[0]: {GPU: "8"}})
+        ],
+        "changes": [_change("minCount", "24 -> 16", 16, placed[0], [])],
+        "changesNotTried": 0,
+        "preemption": {**no_help, "nodes": []},
+        "roomHeldOn": [{"pod": "ml/train-llm-0", "node": placed[0]}],
+    }
+    return told(
+        "PodExplanation",
+        "ml/train-llm-0 waits with its group: 16 of 24 members of ml/train-llm find a node, and 24 "
+        f"are needed together. {why} Pending for 47m.",
+        verdict="Pending",
+        message=why,
+        **_about("ml/train-llm-0", "gpu-jobs", "51be07c4", priority=2000, owner="Job ml/train-llm"),
+        asks={"cpu": "12", GPU: "8", "pods": "1"},
+        nodes=5000,
+        placement=None,
+        placedTogether=24,
+        plugins=FILTERS,
+        refusals=group["refusals"],
+        changes=group["changes"],
+        changesNotTried=0,
+        preemption={**no_help, "node": ""},
+        wakesOn=[],
+        group=group,
+        wait={
+            "queue": "backoff",
+            "attempts": 7,
+            "since": moment(seconds=10),
+            "until": moment(seconds=-4),
+            "gatingPlugin": "",
+            "roomHeldUntil": moment(seconds=-210),
+        },
+        notAsked=[],
+        foreign=False,
+    )
+
+
 def _gated() -> Document:
     return told(
         "PodExplanation",
@@ -266,6 +333,7 @@ def _gated() -> Document:
             "since": moment(minutes=18),
             "until": None,
             "gatingPlugin": "SchedulingGates",
+            "roomHeldUntil": None,
         },
         notAsked=[],
         foreign=False,

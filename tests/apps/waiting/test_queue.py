@@ -272,6 +272,16 @@ def test_no_answer(
     asyncio.run(scenario())
 
 
+def test_room_that_is_held_for_a_group() -> None:
+    """Until when is said behind what it waits for."""
+    until = "2026-11-27T14:37:12+00:00"
+    waits = {"group": "ml/g", "groupMinCount": 1, "message": CPU, "groupRoomHeldUntil": until}
+    found = queue_document(from_operator([item("a", "backoff", until=until, **waits)]), ABOUT)
+    (row,) = folded(found["pods"])
+    said = f"; room is held for it until {local('14:37:12'):%H:%M:%S} at the latest"
+    assert why(row.pods).endswith(said)
+
+
 def test_a_group_is_one_row() -> None:
     """Wherever its members are in the order, and whatever each was told."""
     told = {"group": "ml/g", "groupMinCount": 4, "groupPlaced": 1}

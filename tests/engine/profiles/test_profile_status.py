@@ -279,6 +279,7 @@ def test_the_status_of_a_profile() -> None:
             "gated": 0,
             "inFlight": 0,
             "oldestPendingSince": "2026-01-02T03:04:05Z",
+            "groups": 0,
         },
         "replicas": [
             {"identity": "me", "role": "Leader", "revision": revision.id},

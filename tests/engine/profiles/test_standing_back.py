@@ -39,6 +39,7 @@ from tests.engine.worlds import (
 )
 from tests.examples import few
 from tests.fakes.election import FakeElection
+from tests.fakes.held_rooms import ScriptedRooms
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
 
@@ -61,6 +62,7 @@ class World(Bench):
             records=self.records,
             config_results=config_results,
             queue=self.queue,
+            rooms=ScriptedRooms(),
             under_way=self.under_way,
             inputs=StatusInputs(),
             election=FakeElection(lambda: Leadership("me", "", 0, "")),

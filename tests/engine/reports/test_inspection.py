@@ -22,6 +22,7 @@ from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned
 from tests.fakes.clocks import EagerClock
+from tests.fakes.held_rooms import ScriptedRooms
 from tests.fakes.sinks import NullTelemetry
 
 
@@ -46,9 +47,8 @@ class World:
     def __post_init__(self) -> None:
         self.kube = self.bench.kube
         self.hear()
-        self.inspector = CacheInspector(
-            self.bench.cache, self.bench.queue, self.kube, self.clock, self.gauge
-        )
+        ports = dataclasses.replace(self.bench.ports, clock=self.clock, telemetry=self.gauge)
+        self.inspector = CacheInspector(self.bench.cache, self.bench.queue, ScriptedRooms(), ports)
 
     def hear(self, deaf: bool = False) -> None:
         """Listen to the watches, or not."""

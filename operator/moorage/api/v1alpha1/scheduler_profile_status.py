@@ -49,6 +49,12 @@ class QueueStatus(StatusModel):
     """Being decided or bound."""
     oldest_pending_since: Time | None = None
     """Since when the one that waits longest could have been tried."""
+    groups: int | None = None
+    """Pod groups of which a member waits; the members count above, too."""
+    room_held_for: str | None = None
+    """namespace/name of the pod group for which room is held. Unset while none is."""
+    room_held_until: Time | None = None
+    """Until when at the latest."""
 
 
 class WeightedPlugin(StatusModel):

@@ -26,6 +26,7 @@ _OF_OPERATOR: Final = {
     "configz.json": "/configz",
     "metrics.txt": "/metrics",
     "queue.json": "/debug/queue",
+    "groups.json": "/debug/groups",
     "cache.json": "/debug/cache",
     "differences.json": "/debug/differences",
     "rates.json": "/debug/rates",

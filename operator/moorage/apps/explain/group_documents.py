@@ -101,6 +101,7 @@ def group_part(explained: GroupExplanation) -> Document:
         ],
         "changesNotTried": explained.untried,
         "preemption": _preemption(explained.preemption, explained.key.namespace),
+        "roomHeldOn": [{"pod": key(pod), "node": node} for pod, node in explained.held],
     }
 
 

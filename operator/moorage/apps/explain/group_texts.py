@@ -47,6 +47,8 @@ def group_parts(
         yield from _help(document, all_changes)
     if document["wait"] is not None:
         yield pending_texts.waits(document, now)
+    if room := _room(document, now):
+        yield sentence(room, Style.WAITS)
 
 
 def headline(document: Document, now: datetime.datetime) -> Text:
@@ -150,6 +152,16 @@ def _help(document: Document, all_changes: bool) -> Iterator[RenderableType]:
         seconds = document["searchedSeconds"]
         yield sentence(pending_texts.untried(group["changesNotTried"], seconds))
     yield _preemption(group["preemption"])
+
+
+def _room(document: Document, now: datetime.datetime) -> str:
+    """Whether room is held for the group, and until when: this only the queue knows."""
+    nodes = dict.fromkeys(one["node"] for one in document["group"]["roomHeldOn"])
+    until = pending_texts.clock((document["wait"] or {}).get("roomHeldUntil"), now)
+    if not nodes and not until:
+        return ""
+    on = f" on {', '.join(nodes)}" if nodes else ""
+    return f"Room is held for the group{on}{f', until {until} at the latest' if until else ''}."
 
 
 def _effect(suggestion: Document) -> str:

@@ -242,7 +242,7 @@ def waits(document: Document, now: datetime.datetime) -> Text:
     events = _joined(_phrases(document.get("wakesOn", ())))
     if wait is None:
         return sentence(f"Would be tried again when {events}." if events else "")
-    until = _clock(wait.get("until"), now)
+    until = clock(wait.get("until"), now)
     text = _QUEUES.get(wait["queue"], f"Is in queue {wait['queue']}")
     if wait["queue"] == "gated":
         return sentence(f"{text} by {wait['gatingPlugin']}.")
@@ -269,7 +269,7 @@ def _joined(phrases: Iterable[str]) -> str:
     return f"{', '.join(first)}, or {last}" if first else last
 
 
-def _clock(moment: str | None, now: datetime.datetime) -> str:
+def clock(moment: str | None, now: datetime.datetime) -> str:
     """A time of today by the clock, else in full."""
     if not moment:
         return ""

@@ -41,6 +41,8 @@ class StatusOutput(LookedAtOutput):
     """What needs a look."""
     profiles: list[ProfilePart]
     """In the order of their names."""
+    groups: list[WaitingGroupPart] | None
+    """Pod groups of which members wait, the first first; null where no operator was asked."""
     replicas: list[ReplicaPart]
     """The leader first."""
     next: list[str]
@@ -95,6 +97,35 @@ class ProfilePart(TypedDict):
     """Pods by where they wait: active, backoff, unschedulable, gated, inFlight."""
     oldestPendingSince: str | None
     """Since when the pod waits that waits the longest."""
+    groups: int
+    """Pod groups of which members wait."""
+    roomHeldFor: str | None
+    """The pod group for which room is held, NAMESPACE/NAME."""
+    roomHeldUntil: str | None
+    """Until when at the latest."""
+
+
+class WaitingGroupPart(TypedDict):
+    """A pod group that waits."""
+
+    group: str
+    """NAMESPACE/NAME."""
+    api: str
+    """Whose PodGroup it is, as in scheduling.k8s.io/v1beta1."""
+    schedulerName: str
+    """Of its members."""
+    waiting: int
+    """How many of its members wait."""
+    placed: int
+    """How many are on nodes."""
+    minCount: int | None
+    """How many must be placed together; null where nothing says so."""
+    since: str
+    """Since when the first of them waits."""
+    why: str
+    """What it waits for."""
+    roomHeldUntil: str | None
+    """Until when room is held for it, at the latest; null where none is."""
 
 
 class ReplicaPart(TypedDict):
@@ -162,6 +193,8 @@ class WaitingPodPart(TypedDict):
     """How many of its members must be placed together; null where that is not known."""
     groupPlaced: int
     """How many of them are placed."""
+    groupRoomHeldUntil: str | None
+    """Until when room is held for the group, at the latest; null where none is."""
     nominatedNode: str | None
     """The node that others were evicted from for it."""
     reasons: list[ReasonPart]

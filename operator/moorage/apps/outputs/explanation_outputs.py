@@ -178,6 +178,8 @@ class GroupPart(TypedDict):
     """How many changes there was no time for."""
     preemption: GroupPreemptionPart
     """Whether evicting others would help."""
+    roomHeldOn: list[MemberNodePart]
+    """Where room is held for members, against pods that would take it."""
 
 
 class MemberPart(TypedDict):
@@ -241,6 +243,8 @@ class WaitPart(TypedDict):
     """When it is tried at the latest."""
     gatingPlugin: str
     """The plugin that holds it, "" for none."""
+    roomHeldUntil: str | None
+    """Until when room is held for its pod group, at the latest; null where none is."""
 
 
 class PlacementPart(TypedDict):

@@ -306,9 +306,8 @@ def _on_the_side(
 
 def _debug_pages(engine: Engine, side: Side, rates: RecentRates) -> dict[str, ItemSource]:
     """What is under /debug: asked for on the side, looked at on the main loop but for the rates."""
-    look = engine.inspector
-    looks = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
-    pages = {name: functools.partial(side.each, items) for name, items in looks.items()}
+    looks = engine.inspector.pages.items()
+    pages = {name: functools.partial(side.each, items) for name, items in looks}
     return {**pages, "rates": rates.items}
 
 

@@ -155,6 +155,7 @@ class LiveExplanations:
             "since": waiting["timestamp"],
             "until": waiting["until"] or None,
             "gatingPlugin": waiting["gatingPlugin"],
+            "roomHeldUntil": waiting["groupRoomHeldUntil"] or None,
         }
 
     def _wait_of_group(self, name: str) -> Document | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from moorage.apps.commands.looking_options import LookingOptions
 from moorage.apps.exit_status import ExitStatus
@@ -21,7 +20,8 @@ from moorage.apps.status.status_texts import status_parts
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.ports.errors import EdgeError
 
-RATES = "/debug/rates"
+RATES: Final = "/debug/rates"
+GROUPS: Final = "/debug/groups"
 
 
 def run(options: LookingOptions, out: TextIO = sys.stdout) -> int:
@@ -48,19 +48,31 @@ async def _status(connection: Connection, options: LookingOptions) -> Document:
 
 
 async def document_of_status(cluster: str, around: Surroundings, operator: Operator) -> Document:
-    """The document of what was found, with the rates of the operator where one was reached."""
-    rates: Sequence[Mapping[str, Any]] = ()
-    name, missing = "", [around.why] if around.why else []
+    """The document of what was found, with the rates of the operator where one was reached, and the
+    groups that wait there.
+    """
+    rates, groups, name = None, None, ""
+    missing = [around.why] if around.why else []
     if isinstance(operator, ReachedOperator):
-        try:
-            rates, name = await operator.get(RATES, list[dict[str, Any]]), operator.name
-        except EdgeError as error:
-            missing.append(f"rates of {operator.name}: {str(error).strip()}")
+        rates = await _asked(operator, RATES, "rates", missing)
+        groups = await _asked(operator, GROUPS, "pod groups that wait", missing)
+        name = "" if rates is None else operator.name
     elif around.installation is not None:
-        missing.append(f"rates, as the operator is not asked: {operator.why}")
-    at = datetime.datetime.now(datetime.UTC)
-    source = Source(cluster=cluster, at=at, operator=name, left_out=tuple(missing))
-    return status_document(around, rates, source)
+        missing.append(f"rates and groups, as the operator is not asked: {operator.why}")
+    at, left_out = datetime.datetime.now(datetime.UTC), tuple(missing)
+    source = Source(cluster=cluster, at=at, operator=name, left_out=left_out, groups=groups)
+    return status_document(around, rates or (), source)
+
+
+async def _asked(
+    operator: ReachedOperator, path: str, what: str, missing: list[str]
+) -> list[dict[str, Any]] | None:
+    """What the operator says; None, and why among ``missing``, where it does not."""
+    try:
+        return await operator.get(path, list[dict[str, Any]])
+    except EdgeError as error:
+        missing.append(f"{what} of {operator.name}: {str(error).strip()}")
+        return None
 
 
 def _print(status: Document, options: LookingOptions, out: TextIO) -> ExitStatus:

@@ -15,6 +15,7 @@ from moorage.api.bodies import Body
 from moorage.apps.printing.amounts import counted
 from moorage.apps.reach.installations import Replica
 from moorage.apps.reach.surroundings import Surroundings
+from moorage.apps.status.group_lines import groups_document
 from moorage.apps.status.profile_problems import (
     ProfileProblem,
     conditions_of,
@@ -40,6 +41,8 @@ class Source:
     at: datetime.datetime
     operator: str = ""
     left_out: tuple[str, ...] = ()
+    groups: Sequence[Mapping[str, Any]] | None = None
+    """What /debug/groups says; None where nobody was asked."""
 
 
 def status_document(
@@ -51,6 +54,7 @@ def status_document(
     problems = [problem for _, problem in found if problem is not None]
     profiles = [_profile(one, state_of(problem), by_scheduler) for one, problem in found]
     installation = around.installation
+    schedulers = frozenset(map(bodies.scheduler_name, around.profiles))
     return {
         "answer": _answer(around, problems, profiles, rated=bool(source.operator)),
         "well": around.led is not False and all(one.well for one in problems),
@@ -62,6 +66,7 @@ def status_document(
         "leader": (installation.leader if installation is not None else "") or None,
         "problems": [_problem(one) for one in problems],
         "profiles": profiles,
+        "groups": None if source.groups is None else groups_document(source.groups, schedulers),
         "replicas": _replicas(around),
         "next": _next(problems, profiles),
     }
@@ -144,6 +149,9 @@ def _profile(profile: Body, state: str, rates: Mapping[str, Mapping[str, Any]]) 
         "p99Seconds": rate.get("p99Seconds"),
         "queue": {place: int(queue.get(place) or 0) for place in (*WAITING, "inFlight")},
         "oldestPendingSince": queue.get("oldestPendingSince"),
+        "groups": int(queue.get("groups") or 0),
+        "roomHeldFor": queue.get("roomHeldFor"),
+        "roomHeldUntil": queue.get("roomHeldUntil"),
     }
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from moorage.apps.printing.amounts import age
 from moorage.apps.printing.terminal import Style, new_table, sentence
+from moorage.apps.status.group_lines import groups_table
 from moorage.apps.status.status_documents import Document, number
 
 FOLD: Final = 12
@@ -27,7 +28,7 @@ _NUMBERS: Final = ("PODS/S", "P99", "ACTIVE", "BACKOFF", "UNSCHED", "GATED")
 
 
 def status_parts(status: Document, *, wide: bool = False) -> Iterator[RenderableType]:
-    """The answer, what needs a look, the profiles, the replicas, and what to do next."""
+    """The answer, what needs a look, profiles, groups that wait, replicas, and what to do next."""
     now = datetime.datetime.fromisoformat(status["at"])
     yield _first_line(status, now)
     if status["problems"]:
@@ -37,6 +38,7 @@ def status_parts(status: Document, *, wide: bool = False) -> Iterator[Renderable
         yield from _profiles(status, wide=wide)
     elif status["led"] is not False:
         yield Text(_BEGIN)
+    yield from _groups(status["groups"] or (), now, wide=wide)
     if status["replicas"]:
         yield Text()
         yield _replicas(status["replicas"], now)
@@ -72,6 +74,17 @@ def _profiles(status: Document, *, wide: bool) -> Iterator[RenderableType]:
     yield table
     if folded:
         yield sentence(f"and {folded} more, all well (-o wide)", Style.DIM)
+
+
+def _groups(
+    groups: Sequence[Document], now: datetime.datetime, *, wide: bool
+) -> Iterator[RenderableType]:
+    shown = groups if wide else groups[:FOLD]
+    if shown:
+        yield Text()
+        yield groups_table(shown, now)
+    if more := len(groups) - len(shown):
+        yield sentence(f"and {more} more groups (-o wide)", Style.DIM)
 
 
 def _folded(

@@ -222,7 +222,7 @@ class _Watch:
         """Where the operator's queue has it."""
         if (found := self._queue.get(pod)) is None:
             return None
-        same = ("queue", "attempts", "since", "until")
+        same = ("queue", "attempts", "since", "until", "roomHeldUntil")
         return {**{name: found[name] for name in same}, "gatingPlugin": ""}
 
     def _world(self) -> World:

@@ -161,7 +161,7 @@ class QueueDocument(AnsweredDocument):
 
 class WaitingPodItem(TypedDict):
     """``queue``: active, backoff, unschedulable or gated. ``until``: when it is tried at the
-    latest.
+    latest. ``group``: its pod group, NAMESPACE/NAME, and until when room is held for that.
     """
 
     pod: str
@@ -174,6 +174,8 @@ class WaitingPodItem(TypedDict):
     until: str | None
     reasons: list[str]
     wakesOn: list[str]
+    group: str | None
+    roomHeldUntil: str | None
 
 
 class WaitingRowItem(TypedDict):

@@ -55,6 +55,8 @@ def _waiting(pod: Mapping[str, Any]) -> Document:
         "queue": _BANDS[pod["queue"]],
         "reasons": list(_reasons(pod)),
         "wakesOn": list(pod["wakesOn"]),
+        "group": pod["group"],
+        "roomHeldUntil": pod["groupRoomHeldUntil"],
     }
 
 

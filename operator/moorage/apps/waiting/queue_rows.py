@@ -37,7 +37,8 @@ class Row:
         """
         pod = self.pods[0]
         if self.key and pod["group"]:
-            return f"{pod['group']} ({_members(self.pods)})"
+            counts = member_counts(len(self.pods), pod["groupMinCount"], pod["groupPlaced"])
+            return f"{pod['group']} ({counts})"
         if len(self.pods) == 1:
             return str(pod["pod"])
         namespace = pod["pod"].partition("/")[0]
@@ -82,6 +83,7 @@ def why(pods: Sequence[Document], *, wide: bool = False) -> str:
     pod = next((one for one in pods if _was_told(one)), pods[0])
     until = max((one["until"] for one in pods if one["until"]), default=None)
     at = "" if until is None else local_time(until)
+    reasons = reason_text(pod["reasons"])
     match pod["queue"]:
         case "inFlight":
             text = "being placed"
@@ -90,32 +92,37 @@ def why(pods: Sequence[Document], *, wide: bool = False) -> str:
         case "backoff":
             text = f"backoff until {at} ({counted(pod['attempts'], 'attempt')})"
             if pod["group"] and pod["reasons"]:  # a group is hardly ever found elsewhere
-                text += f": {_reasons(pod).rstrip('.')}"
+                text += f": {reasons.rstrip('.')}"
         case "unschedulable":
             latest = f"; until something changes, {at} at the latest" if at else ""
-            text = f"{_reasons(pod).rstrip('.')}{latest}"
+            text = f"{reasons.rstrip('.')}{latest}"
         case "gated":
             text = pod["groupMessage"] or f"gate {pod['gate']}"
         case _:
             text = f"no profile serves {pod['schedulerName']} now"
+    held = room_text(pod["groupRoomHeldUntil"] and local_time(pod["groupRoomHeldUntil"]))
     nominated = f"; nominated to {pod['nominatedNode']}" if pod["nominatedNode"] else ""
     wakes = f"; wakes on {', '.join(pod['wakesOn'])}" if wide and pod["wakesOn"] else ""
-    return f"{text}{nominated}{wakes}"
+    return f"{text}{held}{nominated}{wakes}"
 
 
-def _members(pods: Sequence[Document]) -> str:
+def room_text(until: str | None) -> str:
+    """Goes behind what a group waits for; "" where no room is held."""
+    return f"; room is held for it until {until} at the latest" if until else ""
+
+
+def member_counts(waiting: int, least: int | None, placed: int) -> str:
     """``3 wait, 1 of 4 placed``."""
-    least, placed = pods[0]["groupMinCount"], pods[0]["groupPlaced"]
     of = f"{placed} of {least} placed" if least else f"{placed} placed"
-    return f"{counted(len(pods), 'waits', 'wait')}, {of}"
+    return f"{counted(waiting, 'waits', 'wait')}, {of}"
 
 
 def _was_told(pod: Document) -> bool:
     return any(one["nodes"] is not None for one in pod["reasons"])
 
 
-def _reasons(pod: Document) -> str:
-    found = pod["reasons"]
+def reason_text(found: Sequence[Document]) -> str:
+    """Why nodes did not take a pod: the first reasons, and how many more there are."""
     if not found:
         return "no node"
     texts = [

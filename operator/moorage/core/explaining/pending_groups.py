@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
@@ -30,6 +30,7 @@ from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.recording.forks import fork
 
 
@@ -73,7 +74,8 @@ class GroupExplanation:
     ``spec`` is None while nothing says what the group asks for. ``present``: members that count.
     ``begun``: whether its minimum was met once. ``fits``: enough members find a node. ``refused``:
     the member that ``suggestions`` are changes of, and ``refusals``, with those before it on their
-    nodes; there are none where the group is tried on a part of the nodes.
+    nodes; there are none where the group is tried on a part of the nodes. ``held``: members for
+    which room is held, with the node.
     """
 
     key: GroupKey
@@ -92,6 +94,7 @@ class GroupExplanation:
     suggestions: tuple[Suggestion, ...] = ()
     untried: int = 0
     preemption: GroupPreemptionAnswer | None = None
+    held: tuple[tuple[Pod, str], ...] = ()
 
 
 def explain_group(
@@ -110,6 +113,7 @@ def explain_group(
         spec=groups.spec(group),
         present=group.present,
         begun=group.met,
+        held=tuple(_held(waiting, context)),
     )
     if not waiting:
         return explained(members=there)
@@ -131,6 +135,13 @@ def explain_group(
         preemption=_preemption(attempt, outcome),
         **said,
     )
+
+
+def _held(waiting: Iterable[QueuedPodInfo], context: CycleContext) -> Iterator[tuple[Pod, str]]:
+    for entry in waiting:
+        nominated = context.cache.nominations.get(entry.uid)
+        if nominated is not None and nominated.held:
+            yield entry.pod, nominated.node
 
 
 def _there(group: PodGroupState, context: CycleContext) -> tuple[Member, ...]:

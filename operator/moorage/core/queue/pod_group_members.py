@@ -103,6 +103,8 @@ class PodGroupTracker:
         """Groups that ``recheck`` has to look at."""
         self.unsaid: dict[PodGroupState, None] = {}
         """Groups of which ``is_met_unsaid`` may hold; whoever reports it takes them out."""
+        self.that_wait: dict[str, dict[PodGroupState, None]] = {}
+        """By schedulerName: the groups of which a member waits."""
         self._unlisted = set(GROUP_KINDS)
         self._unserved = set[str]()
         self._groups: dict[GroupKey, dict[str, PodGroupState]] = {}
@@ -127,6 +129,7 @@ class PodGroupTracker:
         else:
             return
         _bump(group.said, member, 1)
+        self._note_waiting(group)
 
     def remove_member(self, entry: QueuedPodInfo) -> None:
         """An entry is no member any more, or will have another state."""
@@ -141,6 +144,7 @@ class PodGroupTracker:
         ):
             return
         _bump(group.said, member, -1)
+        self._note_waiting(group)
 
     def update_pod(self, entry: QueuedPodInfo, pod: Pod) -> None:
         """Give an entry the newest state of its pod, which may have another group, or say something
@@ -324,6 +328,13 @@ class PodGroupTracker:
         return group_spec.why_no_spec(group.key, group.said, self.store, self._unserved)
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _note_waiting(self, group: PodGroupState) -> None:
+        groups = self.that_wait.setdefault(group.scheduler_name, {})
+        if group.waiting or group.held_back:
+            groups[group] = None
+        else:
+            groups.pop(group, None)
 
     def _declaration_changed(self, old: AnyPodGroup | None, new: AnyPodGroup | None) -> None:
         declaration = new or old

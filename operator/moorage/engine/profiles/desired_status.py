@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from collections.abc import Sequence
 
 from moorage.api import bodies, conditions
@@ -20,6 +19,7 @@ from moorage.engine.profiles.profile_conditions import (
 )
 from moorage.engine.profiles.resolving import PluginConfigResults
 from moorage.engine.profiles.trial_reports import trial_status
+from moorage.engine.reports.held_rooms import RoomHolder, wall_time
 from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.ports.clock import Clock
 from moorage.ports.leadership import Election, Leadership
@@ -32,6 +32,7 @@ class StatusBuilder:
     records: ProfileRecords
     config_results: PluginConfigResults
     queue: SchedulingQueue
+    rooms: RoomHolder
     under_way: PodsUnderWay
     inputs: StatusInputs
     election: Election
@@ -112,14 +113,21 @@ class StatusBuilder:
             "unschedulable": counts.unschedulable,
             "gated": counts.gated,
             "inFlight": counts.in_flight,
-            "oldestPendingSince": None,
+            "oldestPendingSince": self._time(counts.oldest),
+            "groups": len(self.queue.groups.that_wait.get(name, ())),
+            "roomHeldFor": None,
+            "roomHeldUntil": None,
         }
-        if counts.oldest is not None:
-            age = datetime.timedelta(seconds=self.clock.boottime() - counts.oldest)
-            status["oldestPendingSince"] = timestamp(
-                (self.clock.now() - age).replace(microsecond=0)
-            )
+        if (held := self.rooms.held_room) is not None and held.group.scheduler_name == name:
+            status["roomHeldFor"] = held.group.name
+            status["roomHeldUntil"] = self._time(held.until)
         return status
+
+    def _time(self, boottime: float | None) -> str | None:
+        """A moment of the boot clock in whole seconds, as status shows it."""
+        if boottime is None:
+            return None
+        return timestamp(wall_time(boottime, self.clock).replace(microsecond=0))
 
     def _replicas(self, record: ProfileRecord) -> list[StatusBody]:
         leadership = self.election.leadership

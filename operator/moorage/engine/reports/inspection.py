@@ -11,30 +11,42 @@ from __future__ import annotations
 import asyncio
 import collections
 import dataclasses
-import datetime
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any, NamedTuple, TypeVar
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.objects.meta import key
+from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod, priority
+from moorage.core.queue.pod_group_members import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.sparse import HAS, TAKEN
 from moorage.engine.intake.comparison import RECHECK_DELAY_SECONDS
-from moorage.ports.clock import Clock
+from moorage.engine.reports.held_rooms import RoomHolder, held_until, wall_time
+from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
-from moorage.ports.kube import KubeReader, PodNode
-from moorage.ports.telemetry import Telemetry
+from moorage.ports.kube import PodNode
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ITEMS_PER_STEP = 32
 """Items between two turns of the others: nodes, with their pods."""
+GROUPS_PER_STEP = 4
+"""The same for pod groups, with their members."""
 PLACES_PER_STEP = 2000
 """The same for pods that are only looked up."""
 LINES, LINES_EVERY = 100, 0.05
@@ -70,19 +82,29 @@ class CacheInspector:
         self,
         cache: Cache,
         queue: SchedulingQueue,
-        reads: KubeReader,
-        clock: Clock,
-        telemetry: Telemetry,
+        rooms: RoomHolder,
+        ports: Ports,
     ) -> None:
         self._cache = cache
         self._queue = queue
-        self._reads = reads
-        self._clock = clock
-        self._telemetry = telemetry
+        self._rooms = rooms
+        self._reads = ports.reads
+        self._clock = ports.clock
+        self._telemetry = ports.telemetry
         self._requested = asyncio.Event()
         self._comparing = asyncio.Lock()
 
     # ---- plain data ------------------------------------------------------------------------------
+
+    @property
+    def pages(self) -> Mapping[str, Callable[[], AsyncGenerator[Mapping[str, Any], None]]]:
+        """All that is given, by the name that it has under /debug."""
+        return {
+            "cache": self.nodes,
+            "queue": self.pods,
+            "groups": self.groups,
+            "differences": self.differences,
+        }
 
     async def nodes(self) -> AsyncGenerator[Mapping[str, Any], None]:
         """The nodes, with what is on them and nominated to them, and at the end pods on nodes that
@@ -107,6 +129,13 @@ class CacheInspector:
         async for entry in _paced(list(self._queue.entries()), ITEMS_PER_STEP):
             if entry.state is not None:
                 yield self._waiting(entry, entry.state)
+
+    async def groups(self) -> AsyncGenerator[Mapping[str, Any], None]:
+        """The pod groups of which a member waits, with all that these were told, each text once."""
+        parts = self._queue.groups.that_wait.values()
+        async for group in _paced([one for part in parts for one in part], GROUPS_PER_STEP):
+            if waiting := [*group.waiting.values(), *group.held_back.values()]:
+                yield self._group(group, waiting)
 
     def waiting(self, uid: str) -> Mapping[str, Any] | None:
         """One of these; None where it does not wait."""
@@ -219,7 +248,6 @@ class CacheInspector:
 
     def _waiting(self, entry: QueuedPodInfo, place: QueueState) -> dict[str, Any]:
         pod, outlook, status = entry.pod, self._queue.outlook, entry.pod.status
-        began = min(entry.initial_attempt_timestamp, entry.timestamp)
         deadline, turn = outlook.deadline(entry), outlook.turn(entry)
         least, placed = outlook.group_numbers(entry)
         return {
@@ -231,25 +259,52 @@ class CacheInspector:
             "profile": entry.scheduler_name,
             "priority": priority(pod),
             "attempts": entry.attempts,
-            "since": self._time(began),
+            "since": self._time(_waits_since(entry)),
             "unschedulablePlugins": sorted(entry.unschedulable_plugins),
             "gatingPlugin": entry.gate_name,
             "group": "" if entry.group is None else str(entry.group),
             "groupMessage": outlook.group_message(entry),
             "groupMinCount": least,
             "groupPlaced": placed,
+            "groupRoomHeldUntil": self._held_until(entry.group, entry.scheduler_name),
             "timestamp": self._time(entry.timestamp),
             "until": "" if deadline is None else self._time(deadline),
             "wakesOn": outlook.wakes_on(entry),
             "nominatedNodeName": status.nominated_node_name,
-            "message": next(
-                (c.message for c in status.conditions or () if c.type == "PodScheduled"), ""
-            ),
+            "message": _told(pod),
         }
 
+    def _group(self, group: PodGroupState, waiting: Sequence[QueuedPodInfo]) -> dict[str, Any]:
+        groups = self._queue.groups
+        return {
+            "group": group.name,
+            "api": group.key.api,
+            "profile": group.scheduler_name,
+            "minCount": groups.min_count(group),
+            "placed": group.bound,
+            "waiting": len(waiting),
+            "since": self._time(min(map(_waits_since, waiting))),
+            "gateMessage": "" if group.complete else groups.gating_message(group),
+            "messages": list(filter(None, dict.fromkeys(_told(one.pod) for one in waiting))),
+            "roomHeldUntil": self._held_until(group.key, group.scheduler_name),
+        }
+
+    def _held_until(self, key: GroupKey | None, scheduler_name: str) -> str:
+        until = held_until(self._rooms, key, scheduler_name)
+        return "" if until is None else self._time(until)
+
     def _time(self, boottime: float) -> str:
-        moment = self._clock.now() + datetime.timedelta(seconds=boottime - self._clock.boottime())
-        return moment.isoformat(timespec="milliseconds")
+        return wall_time(boottime, self._clock).isoformat(timespec="milliseconds")
+
+
+def _waits_since(entry: QueuedPodInfo) -> float:
+    return min(entry.initial_attempt_timestamp, entry.timestamp)
+
+
+def _told(pod: Pod) -> str:
+    """What its condition says of its last attempt, "" where it had none."""
+    conditions = pod.status.conditions or ()
+    return next((one.message for one in conditions if one.type == "PodScheduled"), "")
 
 
 def _owner(pod: Pod) -> str:

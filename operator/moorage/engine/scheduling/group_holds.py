@@ -16,6 +16,7 @@ from moorage.core.columns.nominations import Nominator
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.engine.reports.held_rooms import HeldRoom
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 
 HOLD_AFTER_SECONDS = 30.0
@@ -44,6 +45,11 @@ class GroupHolds:
         self._until = 0.0
         self._resting: dict[PodGroupState, float] = {}
         """Groups that have held room in vain, or could not, and until when they may not again."""
+
+    @property
+    def held_room(self) -> HeldRoom | None:
+        """For which group room is held now, if for any."""
+        return None if self._holder is None else HeldRoom(self._holder, self._until)
 
     def may_hold(self, group: PodGroupState, now: float) -> bool:
         """Whether a group whose attempt begins may hold room."""

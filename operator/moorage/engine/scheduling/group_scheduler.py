@@ -25,6 +25,7 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.recording.forks import fork
 from moorage.engine.reports.group_conditions import GroupConditionWriter
 from moorage.engine.reports.held_pods import HeldPods
+from moorage.engine.reports.held_rooms import HeldRoom
 from moorage.engine.reports.pod_conditions import (
     GATED,
     UNSCHEDULABLE,
@@ -95,6 +96,11 @@ class GroupScheduler:
         """
         self._scheduling = GroupScheduling(context, fork)
         self._holds = GroupHolds(context.cache.nominations, reports.pod_conditions, self._unplaced)
+
+    @property
+    def held_room(self) -> HeldRoom | None:
+        """As ``RoomHolder``."""
+        return self._holds.held_room
 
     def attempt(
         self,

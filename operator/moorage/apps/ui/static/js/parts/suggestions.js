@@ -9,6 +9,7 @@ const TITLES = {
   requirement: "Ask for fewer labels",
   "move a pod": "Move one pod",
   "add nodes": "Add nodes",
+  minCount: "Need fewer members",
 };
 
 /** @param {{changes: any[], pending: number}} props */

@@ -2,6 +2,7 @@
 import { html } from "../html.js";
 import { Shape, Swatch } from "../icons.js";
 import { Command } from "../parts/command.js";
+import { Group } from "../parts/group.js";
 import { Chip, Head, Lead } from "../parts/lead.js";
 import { RefusalMatrix, RefusalSums, ScoreMatrix, ScoreSums } from "../parts/matrix.js";
 import { profileIndex } from "../parts/profile_state.js";
@@ -70,7 +71,7 @@ function Asks({ asks }) {
 function Waiting({ pod }) {
   const phone = usePhone();
   const groups = ordered(pod);
-  if (!pod.refusals?.length && !pod.wait) return null;
+  if (!pod.refusals?.length && !pod.wait && !pod.group) return null;
   const matrix =
     groups.length > 0 &&
     html`<section class="card"><div class="title-block">
@@ -88,7 +89,8 @@ function Waiting({ pod }) {
       }
         </section>`;
   return html`<div class=${groups.length ? "with-side side-first" : "stack"}>
-    <div class="stack">${matrix}<${Waits} pod=${pod} /></div>
+    <div class="stack">${matrix}${pod.group && html`<${Group} pod=${pod} />`}
+      <${Waits} pod=${pod} /></div>
     ${
       groups.length > 0 &&
       html`<div class="stack"><${Suggestions} changes=${pod.changes || []} />
