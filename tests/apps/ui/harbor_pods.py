@@ -269,7 +269,7 @@ def _member() -> Document:
         "present": 24,
         "begun": False,
         "members": members,
-        "placements": [{"name": "", "members": 16, "reason": why}],
+        "placements": [{"name": "", "members": 16, "reason": why, "tried": True}],
         "refused": "ml/train-llm-16",
         "refusals": [
             _refusal("NodeResourcesFit", f"Insufficient {GPU}", 224, {placed[0]: {GPU: "8"}})
