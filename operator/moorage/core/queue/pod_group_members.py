@@ -103,7 +103,7 @@ class PodGroupTracker:
         """Groups that ``recheck`` has to look at."""
         self.unsaid: dict[PodGroupState, None] = {}
         """Groups of which ``is_met_unsaid`` may hold; whoever reports it takes them out."""
-        self.that_wait: dict[str, dict[PodGroupState, None]] = {}
+        self.that_wait: dict[str, dict[GroupKey, PodGroupState]] = {}
         """By schedulerName: the groups of which a member waits."""
         self._unlisted = set(GROUP_KINDS)
         self._unserved = set[str]()
@@ -332,9 +332,11 @@ class PodGroupTracker:
     def _note_waiting(self, group: PodGroupState) -> None:
         groups = self.that_wait.setdefault(group.scheduler_name, {})
         if group.waiting or group.held_back:
-            groups[group] = None
-        else:
-            groups.pop(group, None)
+            groups[group.key] = group
+            return
+        groups.pop(group.key, None)
+        if not groups:
+            del self.that_wait[group.scheduler_name]
 
     def _declaration_changed(self, old: AnyPodGroup | None, new: AnyPodGroup | None) -> None:
         declaration = new or old

@@ -133,7 +133,9 @@ class CacheInspector:
     async def groups(self) -> AsyncGenerator[Mapping[str, Any], None]:
         """The pod groups of which a member waits, with all that these were told, each text once."""
         parts = self._queue.groups.that_wait.values()
-        async for group in _paced([one for part in parts for one in part], GROUPS_PER_STEP):
+        async for group in _paced(
+            [one for part in parts for one in part.values()], GROUPS_PER_STEP
+        ):
             if waiting := [*group.waiting.values(), *group.held_back.values()]:
                 yield self._group(group, waiting)
 
