@@ -1468,16 +1468,82 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="group domains: one with just enough room is left out",
         file="core/cycle/group_domains.py",
-        old="if takes[code] >= needed",
-        new="if takes[code] > needed",
+        old="if takes[code] >= wanted.needed",
+        new="if takes[code] > wanted.needed",
         tests=(f"{_TESTS}/cycle/test_group_domains.py::test_no_domain_is_left_out_that_fits",),
     ),
     Mutant(
         name="group domains: the largest one comes first",
         file="core/cycle/group_domains.py",
-        old="key=lambda code: (room[code],",
-        new="key=lambda code: (-room[code],",
+        old="codes[room[codes].argsort(kind='stable')]",
+        new="codes[(-room[codes]).argsort(kind='stable')]",
         tests=(f"{_TESTS}/cycle/test_group_domains.py::test_against_trying_all",),
+    ),
+    Mutant(
+        name="group domains: more of a kind have room than there are",
+        file="core/cycle/group_domains.py",
+        old="takes += np.minimum(sums, alike.number)",
+        new="takes += sums",
+        tests=(f"{_TESTS}/cycle/test_group_domains.py::test_room_of_one_kind_is_none_of_another",),
+    ),
+    Mutant(
+        name="group domains: equal ones are tried by name",
+        file="core/cycle/group_domains.py",
+        old="codes = in_order(codes, hashes, wanted.group.tie_breaker, context.seed)",
+        new="codes = np.sort(codes)",
+        tests=(f"{_TESTS}/cycle/test_group_domains.py::test_equal_domains_have_their_turns",),
+    ),
+    Mutant(
+        name="group placements: the first of equals is the best",
+        file="core/cycle/group_placements.py",
+        old="return pick(equals, names, group.tie_breaker, context.seed)",
+        new="return int(equals[0])",
+        tests=(f"{_TESTS}/cycle/test_group_placements.py::test_ties_are_broken_by_seed_and_group",),
+    ),
+    Mutant(
+        name="group seats: room is held against older pods, too",
+        file="core/cycle/group_seats.py",
+        old="priority(record.pod) == priority(member) and is_younger(record.pod, member)",
+        new="priority(record.pod) == priority(member)",
+        tests=(f"{_TESTS}/cycle/test_group_seats.py::test_against_whom_room_is_held",),
+    ),
+    Mutant(
+        name="group seats: those that are held are chosen anew",
+        file="core/cycle/group_seats.py",
+        old="if (held := _held(attempt, context)):",
+        new="if (held := {}):",
+        tests=(f"{_TESTS}/cycle/test_group_seats.py::test_room_that_is_held_for_all_stays",),
+    ),
+    Mutant(
+        name="group seats: where victims go room is held",
+        file="core/cycle/group_seats.py",
+        old="or not nominated.held or",
+        new="or",
+        tests=(f"{_TESTS}/cycle/test_group_seats.py::test_a_nomination_for_victims_is_not_held",),
+    ),
+    Mutant(
+        name="volume limits: a driver insists in vain",
+        file="core/plugins/node_volume_limits.py",
+        old="codes[counts & (codes < _FIRST_MISSING)] = _FIRST_MISSING + i",
+        new="pass",
+        tests=(
+            (
+                f"{_TESTS}/plugins/test_other_volume_plugins.py"
+                "::test_a_driver_may_insist_on_being_installed"
+            ),
+        ),
+    ),
+    Mutant(
+        name="volume limits: in-tree volumes insist on a CSINode",
+        file="core/plugins/node_volume_limits.py",
+        old="counts = np.full(codes.size, native)",
+        new="counts = np.full(codes.size, True)",
+        tests=(
+            (
+                f"{_TESTS}/plugins/test_other_volume_plugins.py"
+                "::test_a_driver_may_insist_on_being_installed"
+            ),
+        ),
     ),
     Mutant(
         name="group preemption: who could come back is a victim",

@@ -10,6 +10,7 @@ from tests.mutants import core, kubefacts, towtank
 from tests.mutants.mutant import Mutant
 
 _SERVER: Final = "tests/adapters/test_https_server.py"
+_HOLDS: Final = "tests/engine/scheduling/test_group_holds.py"
 
 MUTANTS: Final = (
     Mutant(
@@ -781,6 +782,41 @@ MUTANTS: Final = (
         old="result.reader is None or not",
         new="not",
         tests=("tests/core/cycle/test_cycle.py",),
+    ),
+    Mutant(
+        name="holds: every group that waits long holds room",
+        file="engine/scheduling/group_holds.py",
+        old="group in due and group is min(due, key=self._rank)",
+        new="group in due",
+        tests=(f"{_HOLDS}::test_one_gang_at_a_time",),
+    ),
+    Mutant(
+        name="holds: the first that comes holds room",
+        file="engine/scheduling/group_holds.py",
+        old="return waited >= HOLD_AFTER_SECONDS and now >= self._resting.get(group, 0.0)",
+        new="return now >= self._resting.get(group, 0.0)",
+        tests=(f"{_HOLDS}::test_a_gang_beside_a_stream_of_lesser_pods",),
+    ),
+    Mutant(
+        name="holds: who has held in vain holds again at once",
+        file="engine/scheduling/group_holds.py",
+        old="return waited >= HOLD_AFTER_SECONDS and now >= self._resting.get(group, 0.0)",
+        new="return waited >= HOLD_AFTER_SECONDS",
+        tests=(f"{_HOLDS}::test_what_is_held_is_told_and_ends",),
+    ),
+    Mutant(
+        name="holds: they never end",
+        file="engine/scheduling/group_holds.py",
+        old="now < self._until and group.complete and group.waiting",
+        new="group.complete and group.waiting",
+        tests=(f"{_HOLDS}::test_what_is_held_is_told_and_ends",),
+    ),
+    Mutant(
+        name="holds: a group that is not complete any more keeps its room",
+        file="engine/scheduling/group_holds.py",
+        old="now < self._until and group.complete and group.waiting",
+        new="now < self._until",
+        tests=(f"{_HOLDS}::test_who_is_not_kept_out",),
     ),
     *core.MUTANTS,
     *towtank.MUTANTS,

@@ -245,14 +245,39 @@ def test_preferred_domains_are_tried_up_to_a_bound() -> None:
     assert len(tried) == 16
 
 
+def by_rack(there: CycleContext) -> Division:
+    """The nodes of a cluster."""
+    nodes = there.snapshot.nodes
+    column = nodes.labels.column(RACK)
+    return Division(RACK, column.codes[nodes.all_rows], column.values)
+
+
+def test_room_of_one_kind_is_none_of_another() -> None:
+    """Three nodes for two small members, and none for the large one."""
+    there = cluster([[1, 1, 1]])
+    found = domains_with_room(by_rack(there), Wanted(GROUP, waiting(1, 1, 2), 3), PLAIN, there)
+    assert (found.placements, found.without_room) == ([], [(Placement(RACK, "r0"), 2)])
+
+
+def test_equal_domains_have_their_turns() -> None:
+    """The group says which comes first, the same one each time."""
+
+    def taken(uid: str) -> str:
+        result = attempted(RACKS, cluster([[2], [2], [2], [3]]), waiting(1), uid=uid)
+        return "".join(racks_of(result))
+
+    uids = [f"uid-{i}" for i in range(40)]
+    first = [taken(uid) for uid in uids]
+    assert set(first) == set("012")
+    assert [taken(uid) for uid in uids[:9]] == first[:9]
+
+
 def test_without_the_filter_no_room_is_known() -> None:
     """Nothing is left out where requests do not count."""
     off = EnabledPlugins(disabled=("NodeResourcesFit",))
     by = profile(RACK, filter=off)
     there = cluster([[1], [1]])
-    snapshot = there.snapshot
-    column = snapshot.nodes.labels.column(RACK)
-    division = Division(RACK, column.codes[snapshot.nodes.all_rows], column.values)
+    division = by_rack(there)
     pair = Wanted(GROUP, waiting(9, 9), 2)
     assert len(domains_with_room(division, pair, by, there).placements) == 2
     assert not domains_with_room(division, pair, RACKS, there).placements
