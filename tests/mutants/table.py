@@ -788,7 +788,7 @@ MUTANTS: Final = (
         file="engine/scheduling/group_holds.py",
         old="group in due and group is min(due, key=self._rank)",
         new="group in due",
-        tests=(f"{_HOLDS}::test_one_gang_at_a_time",),
+        tests=(f"{_HOLDS}::test_whose_turn_it_is",),
     ),
     Mutant(
         name="holds: the first that comes holds room",

@@ -10,12 +10,23 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.core.cycle.context import Diagnosis
+from moorage.core.objects.pod_groups import COSCHEDULING_API, GroupKey
 from moorage.core.objects.pods import Pod
-from moorage.engine.scheduling.group_holds import HOLD_AFTER_SECONDS, HOLD_MESSAGE, MAX_HOLD_SECONDS
+from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.engine.scheduling.group_holds import (
+    HOLD_AFTER_SECONDS,
+    HOLD_MESSAGE,
+    MAX_HOLD_SECONDS,
+    GroupHolds,
+)
 from tests.builders import make_pod
+from tests.core.cycle.test_group_cycle import REVISION
 from tests.engine.running import Running
 from tests.engine.scheduling import test_group_scheduler as gangs
 from tests.engine.scheduling.test_group_scheduler import come, condition, group, placed, run
+from tests.engine.worlds import Bench
 
 
 def member(*args: Any, **spec: Any) -> Pod:
@@ -198,3 +209,34 @@ def test_one_gang_at_a_time() -> None:
         assert not any(name.startswith("h") for name in held(world))
 
     run(scenario)
+
+
+def test_whose_turn_it_is() -> None:
+    """Of those that wait long enough the most important one, then the oldest; whoever has nobody
+    left that waits is passed over.
+    """
+    bench, waits = Bench(has_twin=False), dict[PodGroupState, list[Diagnosis]]()
+    holds = GroupHolds(bench.cache.nominations, bench.pod_conditions, waits)
+
+    def come_to_wait(name: str, since: float, priority: int) -> PodGroupState:
+        pod = member(f"{name}0", name, priority=priority)
+        entry = QueuedPodInfo(pod, "test", since)
+        state = PodGroupState(
+            GroupKey(COSCHEDULING_API, "default", name),
+            "test",
+            waiting={pod.metadata.uid: entry},
+            complete=True,
+            complete_since=since,
+        )
+        waits[state] = [Diagnosis.error(pod, REVISION, "no room")]
+        return state
+
+    first, second = come_to_wait("a", 0, 10), come_to_wait("b", 1, 10)
+    important, newest = come_to_wait("c", 2, 1000), come_to_wait("d", 9, 2000)
+    now = HOLD_AFTER_SECONDS + 5
+    turns = [first, second, important, newest]
+    assert [holds.may_hold(group, now) for group in turns] == [False, False, True, False]
+    important.waiting.clear()
+    assert [holds.may_hold(group, now) for group in (first, second)] == [True, False]
+    first.complete = False
+    assert holds.may_hold(second, now)
