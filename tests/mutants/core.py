@@ -1480,6 +1480,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/cycle/test_group_domains.py::test_against_trying_all",),
     ),
     Mutant(
+        name="group domains: the last label is preferred",
+        file="core/plugins/topology_placement_generator.py",
+        old="for one in keys)",
+        new="for one in reversed(keys))",
+        tests=(f"{_TESTS}/cycle/test_domain_histories.py::test_where_groups_go",),
+    ),
+    Mutant(
+        name="group domains: a part of the members will do",
+        file="core/cycle/group_cycle.py",
+        old="if refused is None and tried.status.code is Code.SUCCESS:",
+        new="if tried.status.code is Code.SUCCESS:",
+        tests=(f"{_TESTS}/cycle/test_domain_histories.py::test_where_groups_go",),
+    ),
+    Mutant(
+        name="group domains: members that run draw nobody",
+        file="core/plugins/topology_placement_generator.py",
+        old="divisions = (_division(one, scheduled, snapshot)",
+        new="divisions = (_division(one, (), snapshot)",
+        tests=(f"{_TESTS}/cycle/test_domain_histories.py::test_where_groups_go",),
+    ),
+    Mutant(
         name="group domains: more of a kind have room than there are",
         file="core/cycle/group_domains.py",
         old="takes += np.minimum(sums, alike.number)",

@@ -219,7 +219,7 @@ def test_no_domain_is_left_out_that_fits(
         len(attempted(PLAIN, only(there, rack, taints), members).placed)
         for rack in range(len(there))
     ]
-    assert len(result.placed) == (max(alone) if max(alone) >= least else 0)
+    assert len(result.placed) in ([count for count in alone if count >= least] or [0])
 
 
 def test_a_label_of_hosts_is_cheap() -> None:
