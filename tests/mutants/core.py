@@ -1574,6 +1574,30 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/cycle/test_group_preemption.py::test_victims_suffice_and_are_needed",),
     ),
     Mutant(
+        name="group preemption: the pods that extenders name go although the members do not fit",
+        file="core/cycle/group_preemption.py",
+        old="if not (yield from self._all_pass()):\n            return OTHERS_NAMED",
+        new="yield from self._all_pass()",
+        tests=(
+            (
+                f"{_TESTS}/cycle/test_group_copies.py"
+                "::test_victims_without_whom_the_members_would_not_fit_are_not_spared"
+            ),
+        ),
+    ),
+    Mutant(
+        name="group copies: extenders have no say where room is made",
+        file="core/cycle/group_copies.py",
+        old="if not (self.around.asks_extenders and extenders_interested(pod, self.revision)):",
+        new="if True:",
+        tests=(
+            (
+                f"{_TESTS}/cycle/test_group_copies.py"
+                "::test_members_are_nominated_where_extenders_let_them_go"
+            ),
+        ),
+    ),
+    Mutant(
         name="grouped pods: groups that are disrupted together go one by one",
         file="core/columns/grouped_pods.py",
         old="group is None or not group.spec.disrupted_together",

@@ -247,13 +247,12 @@ def _question(
 
 
 def _arguments(extender: Extender, pod: bytes, nodes: CandidateNodes) -> dict[str, Any]:
-    names = list(nodes.names) if extender.node_cache_capable else None
-    whole = (
-        {"metadata": {}, "items": [msgspec.Raw(nodes.node_json[name]) for name in nodes.names]}
-        if names is None
-        else None
-    )
-    return {"Pod": msgspec.Raw(pod), "Nodes": whole, "NodeNames": names}
+    capable = extender.node_cache_capable
+    return {
+        "Pod": msgspec.Raw(pod),
+        "Nodes": None if capable else msgspec.Raw(nodes.node_list),
+        "NodeNames": nodes.names if capable else None,
+    }
 
 
 def _preemption_arguments(

@@ -6,6 +6,8 @@ a Retryable whose outcome is unknown wherever the extender may have bound the po
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -13,13 +15,20 @@ from moorage.core.framework.extenders import Extender, ExtenderFilterResult, Met
 from moorage.ports.kube import PodRef
 
 
-class CandidateNodes(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class CandidateNodes:
     """The nodes that an extender is asked about; ``node_json`` has their JSON by name unless names
     are enough for it.
     """
 
-    names: Sequence[str]
-    node_json: Mapping[str, bytes]
+    names: tuple[str, ...] = ()
+    node_json: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def node_list(self) -> bytes:
+        """The nodes in full as one NodeList, in JSON; it may be long, and is made once."""
+        items = b",".join(self.node_json[name] for name in self.names)
+        return b'{"metadata":{},"items":[%b]}' % items
 
 
 class NodeVictims(NamedTuple):

@@ -22,7 +22,9 @@ from moorage.core.cycle.decisions import Decided, GroupDecided
 from moorage.core.cycle.group_attempts import GroupScheduling
 from moorage.core.cycle.group_cycle import GroupAttempt, place_member
 from moorage.core.cycle.group_outcome import GroupOutcome
+from moorage.core.framework.extenders import AskVictims
 from moorage.core.framework.placement_contract import Placement
+from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
@@ -30,6 +32,7 @@ from moorage.core.pods.requests import pod_requests
 from moorage.core.recording.forks import fork
 from moorage.core.recording.replay import Difference, Replay
 from tests.builders import make_node, make_pod
+from tests.core.cycle.test_group_copies import BROKEN, Asked, Says, asking, naming
 from tests.core.cycle.test_group_cycle import REVISION, TRIO, ZONE
 from tests.twins import Twin
 
@@ -67,10 +70,12 @@ class Recorded:
         """For real."""
         return place_member(pod, REVISION, self.context, placement)
 
-    def scheduled(self, attempt: GroupAttempt, meanwhile: Meanwhile) -> GroupOutcome | None:
+    def scheduled(
+        self, attempt: GroupAttempt, meanwhile: Meanwhile, revision: Revision = REVISION
+    ) -> GroupOutcome | None:
         """What comes of a group, while others do something; None where that broke it off."""
         scheduling = GroupScheduling(self.context, fork)
-        steps = scheduling.attempt(attempt, REVISION, self.place)
+        steps = scheduling.attempt(attempt, revision, self.place)
         try:
             for number in itertools.count():
                 next(steps)
@@ -195,6 +200,39 @@ def test_several_placements() -> None:
     recorded.check()
     # three in each zone, three once more in the chosen one, and the group
     assert recorded.twin.decided == 10
+
+
+@pytest.mark.parametrize("holds", [False, True])
+@pytest.mark.parametrize(
+    ("victims", "some_go"),
+    [
+        (None, True),
+        (naming(n0="uid-p0 uid-p1", n1="uid-p2"), True),
+        (lambda *_: BROKEN, False),
+    ],
+)
+def test_group_preemption_with_extenders(victims: Says | None, some_go: bool, holds: bool) -> None:
+    """Their answers are recorded: who goes, and where room is held if nobody may, is found again,
+    whatever happens while they are asked.
+    """
+    recorded = Recorded()
+    put(recorded, [("a", 4), ("b", 4)])
+    run(recorded, [(0, 1, 1), (0, 2, 9), (1, 3, 5)])
+    group = dataclasses.replace(TRIO, priority=100)
+    waiting = recorded.waiting("xyz", "1500m", priority=100)
+    ask = Asked(late=2, victims=victims)
+
+    def meanwhile(number: int) -> str:
+        if ask.asked:
+            run(recorded, [(number % 2, 1, 0)], f"late{number}-")
+        return ""
+
+    attempt = GroupAttempt(group, waiting, around=ask, holds=holds)
+    outcome = recorded.scheduled(attempt, meanwhile, asking())
+    assert outcome is not None
+    assert bool(outcome.victims) == some_go
+    assert ask.about(AskVictims)
+    recorded.check()
 
 
 def told(entries: Sequence[Entry]) -> list[Difference]:

@@ -103,6 +103,15 @@ class GroupMoment(Entry, frozen=True, tag=34):
     makes_room: bool = True
 
 
+class GroupExtenderAnswered(Entry, frozen=True):
+    """The answer to the question about a member that the attempt has come to on a copy of the
+    state.
+    """
+
+    attempt: int
+    answer: ExtenderAnswer
+
+
 class GroupDecided(Entry, frozen=True):
     """What came of a group (``GroupOutcome``); ``first`` is the first of its members.
     ``overtaken``: by what others did, which is not looked at again in a replay.

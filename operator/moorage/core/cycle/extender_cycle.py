@@ -16,13 +16,13 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters, run_scores
+from moorage.core.cycle.extender_victims import Steps, process_preemption
 from moorage.core.cycle.post_filter import (
     NOT_ASKED,
     PostFilterOutcome,
@@ -37,13 +37,11 @@ from moorage.core.framework.extenders import (
     MAX_PRIORITY,
     AskFilter,
     AskPriorities,
-    AskVictims,
     Extender,
     ExtenderAnswer,
     ExtenderFailure,
     ExtenderFilterResult,
     ExtenderQuestion,
-    MetaVictims,
 )
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, ExtensionPoint, is_a
 from moorage.core.framework.placement_contract import Placement
@@ -51,15 +49,11 @@ from moorage.core.framework.post_filter_contract import (
     FailedAttempt,
     PostFilterResult,
     PreemptionPlugin,
-    Victims,
 )
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Reason, error_status, texts
-from moorage.core.objects.pods import Pod, priority
+from moorage.core.objects.pods import Pod
 from moorage.core.structures.tie_breaking import pick
-
-T = TypeVar("T")
-Steps: TypeAlias = Generator[ExtenderQuestion, Any, T]
 
 _MAX_STARTS = 3
 """How often the nodes that extenders let through may be lost to others before the pod waits for a
@@ -83,6 +77,13 @@ def extenders_interested(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
         for extender in revision.extenders
         if extender.decides and extender.is_interested(pod)
     )
+
+
+def look_at_nodes(pod: Pod, revision: Revision, context: CycleContext) -> None:
+    """Run the plugins over all nodes, so that the next step finds the results. Raises OutOfTime."""
+    evaluation = run_filters(pod, revision, context)
+    if isinstance(evaluation, Evaluation) and evaluation.fits:
+        evaluation.refresh_scores(context.snapshot)
 
 
 def extender_cycle(
@@ -300,7 +301,7 @@ class _ExtenderCycle:
         found = plugin.find_candidates(self.pod, attempt)
         if isinstance(found, PostFilterResult):
             return found
-        left = yield from self._process_preemption(found)
+        left = yield from process_preemption(found, self.extenders, self.context.snapshot)
         if not passing.issuperset(self._feasible()):
             left = ExtenderFailure(_FITS_NOW)
         if isinstance(left, ExtenderFailure):
@@ -328,56 +329,6 @@ class _ExtenderCycle:
             if isinstance(evaluation, Diagnosis) or not evaluation.fits
             else self._names(evaluation.feasible())
         )
-
-    def _process_preemption(
-        self, candidates: Mapping[str, Victims]
-    ) -> Steps[Mapping[str, Victims] | ExtenderFailure]:
-        """What extenders make of candidates for preemption, one after another."""
-        for extender in self.extenders:
-            if not candidates or not extender.preempt_verb:
-                continue
-            answer = yield AskVictims(extender, candidates)
-            if not isinstance(answer, ExtenderFailure):
-                answer = self._to_victims(extender, candidates, answer)
-            if not isinstance(answer, ExtenderFailure):
-                candidates = answer
-            elif not extender.ignorable:
-                return answer
-        row_of = self.context.snapshot.nodes.row_of
-        return {node: victims for node, victims in candidates.items() if node in row_of}
-
-    def _to_victims(
-        self, extender: Extender, proposed: Mapping[str, Victims], answer: Mapping[str, MetaVictims]
-    ) -> dict[str, Victims] | ExtenderFailure:
-        """What an extender says, with pods for their UIDs."""
-        found: dict[str, Victims] = {}
-        kept = [node for node in proposed if node in answer]
-        for node in (*kept, *sorted(answer.keys() - proposed.keys())):
-            if extender.ignorable and not answer[node].uids:
-                continue
-            there = proposed[node].pods if node in proposed else ()
-            victims = self._victims_on(node, answer[node], there, extender)
-            if isinstance(victims, ExtenderFailure):
-                return victims
-            found[node] = victims
-        return found
-
-    def _victims_on(
-        self, node: str, answer: MetaVictims, proposed: Iterable[Pod], extender: Extender
-    ) -> Victims | ExtenderFailure:
-        """Pods that were proposed, or others that are there now."""
-        if not answer.uids:
-            return ExtenderFailure(f'expected at least one victim pod on node "{node}"')
-        there = (record.pod for record in self.context.snapshot.pods_on(node))
-        pods = {pod.metadata.uid: pod for pod in (*there, *proposed) if isinstance(pod, Pod)}
-        missing = [uid for uid in answer.uids if uid not in pods]
-        if missing:
-            return ExtenderFailure(
-                f"extender: {extender.url} claims to preempt pod (UID: {missing[0]}) on node: "
-                f"{node}, but the pod is not found on that node"
-            )
-        victims = sorted((pods[uid] for uid in answer.uids), key=lambda pod: -priority(pod))
-        return Victims(tuple(victims), answer.num_pdb_violations)
 
 
 def _checked_answer(

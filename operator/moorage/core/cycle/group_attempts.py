@@ -18,6 +18,7 @@ from moorage.core.cycle.decisions import (
     GroupAttemptBegan,
     GroupAttemptEnded,
     GroupDecided,
+    GroupExtenderAnswered,
     GroupMoment,
 )
 from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, PlaceMember, T, schedule_group
@@ -27,6 +28,7 @@ from moorage.core.cycle.group_seats import seats_for
 from moorage.core.cycle.group_steps import Steps, patiently
 from moorage.core.cycle.group_surroundings import GroupSurroundings
 from moorage.core.cycle.group_validation import validate
+from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.pods import Pod, priority
@@ -113,6 +115,15 @@ class _Told:
         makes_room = self._around.may_make_room()
         self._said = msgspec.structs.replace(self._said, makes_room=makes_room)
         return makes_room
+
+    @property
+    def asks_extenders(self) -> bool:
+        return self._around.asks_extenders
+
+    def ask(self, pod: Pod, question: ExtenderQuestion) -> ExtenderAnswer:
+        answer = self._around.ask(pod, question)
+        self._journal.append(GroupExtenderAnswered(self._said.attempt, answer))
+        return answer
 
 
 def _began(number: int, attempt: GroupAttempt, revision: Revision) -> GroupAttemptBegan:

@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
-from moorage.core.cycle.extender_cycle import extenders_interested
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, place_member, schedule_group
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.group_copies import MembersOnCopy
+from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, schedule_group
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps, patiently
 from moorage.core.framework.evaluation.evaluation import PASSES
-from moorage.core.framework.placement_contract import Placement
+from moorage.core.framework.post_filter_contract import Victims
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import Code, Status
+from moorage.core.framework.status import Code, Status, error_status
 from moorage.core.objects.pods import Pod, on_node
 from moorage.core.plugins.default_preemption.disruption_budgets import (
     budgets,
@@ -40,8 +41,8 @@ NO_VICTIMS = Status(
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
     ("No preemption victims found for incoming preemptor",),
 )
-NOT_ASKED = Status(
-    Code.UNSCHEDULABLE, ("extenders are not asked where a pod group would go without others.",)
+OTHERS_NAMED = Status(
+    Code.UNSCHEDULABLE, ("without the pods that extenders name the pod group would not fit",)
 )
 ONGOING = Status(Code.SUCCESS, ("ongoing preemption on nominated nodes",))
 
@@ -71,8 +72,6 @@ def make_room(
         return GroupPreemption(NEVER)
     if ongoing := _ongoing(attempt, context):
         return GroupPreemption(ONGOING, ongoing)
-    if revision.extenders and any(extenders_interested(pod, revision) for pod in attempt.members):
-        return GroupPreemption(NOT_ASKED)
     lower = context.snapshot.priorities.below(attempt.group.priority, context.cache.nodes.rows)
     if lower.any() and not (yield from room_may_be_made(attempt)):
         return None
@@ -82,18 +81,21 @@ def make_room(
         return GroupPreemption(NO_VICTIMS)
     gone = {record.pod.metadata.uid for unit in units for record in unit.records}
     without = yield from fork(gone)
+    return (yield from _displace(attempt, revision, without, units))
 
-    def place(pod: Pod, placement: Placement) -> Decision:
-        return place_member(pod, revision, without, placement)
 
+def _displace(
+    attempt: GroupAttempt, revision: Revision, without: CycleContext, units: Sequence[Unit]
+) -> Steps[GroupPreemption]:
+    """The same, on a copy without all of these."""
+    members = MembersOnCopy(attempt.around, revision, without)
     alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT)
-    result = yield from schedule_group(alone, place, without, revision)
+    result = yield from schedule_group(alone, members.place, without, revision)
     if result.status.code is not Code.SUCCESS:
         return GroupPreemption(result.status)
-    victims = yield from _Reprieve(result, revision, without).victims(
-        _reprieve_order(units, without)
-    )
-    victims.sort(key=lambda unit: unit.importance)
+    victims = yield from _Reprieve(result, revision, without, members).victims(units)
+    if isinstance(victims, Status):
+        return GroupPreemption(victims)
     pods = tuple(pod for unit in victims for pod in unit.pods)
     text = f"found a placement for podgroup, preempting {len(pods)} victims"
     nominations = {one.pod.metadata.uid: one.node for one in result.placed}
@@ -144,16 +146,38 @@ def _reprieve_order(units: Sequence[Unit], context: CycleContext) -> list[Unit]:
     return [unit for unit, _ in ranked]
 
 
+def _by_node(units: Sequence[Unit], context: CycleContext) -> dict[str, Victims]:
+    """The pods of these that are on each node."""
+    pods, violations = defaultdict[str, list[Pod]](list), Counter[str]()
+    protected = violating_units(((unit.pods, 0) for unit in units), budgets(context.cache.store))
+    for unit, is_protected in zip(units, protected, strict=True):
+        for record in unit.records:
+            if isinstance(record.pod, Pod):
+                pods[record.node].append(record.pod)
+                violations[record.node] += is_protected
+    return {node: Victims(tuple(there), violations[node]) for node, there in pods.items()}
+
+
 @dataclasses.dataclass(slots=True)
 class _Reprieve:
-    """Puts units back where all members still pass."""
+    """Puts units back where all members still pass, and has extenders asked about the others."""
 
     result: GroupResult
     revision: Revision
     context: CycleContext
+    members: MembersOnCopy
 
-    def victims(self, units: Iterable[Unit]) -> Steps[list[Unit]]:
-        """The units that cannot stay."""
+    def victims(self, units: Sequence[Unit]) -> Steps[list[Unit] | Status]:
+        """The units that cannot stay, the most important one first; or why nobody is to go."""
+        found = yield from self._found(_reprieve_order(units, self.context))
+        found.sort(key=lambda unit: unit.importance)
+        proposed = _by_node(found, self.context)
+        named = yield from self.members.agree_on_victims(self.result.placed, proposed)
+        if isinstance(named, Status) or named == proposed:
+            return named if isinstance(named, Status) else found
+        return (yield from self._named(units, named))
+
+    def _found(self, units: Iterable[Unit]) -> Steps[list[Unit]]:
         found = []
         for unit in units:
             self._forget_members()
@@ -162,6 +186,29 @@ class _Reprieve:
                 self._remove(unit)
                 found.append(unit)
         return found
+
+    def _named(
+        self, units: Sequence[Unit], by_node: Mapping[str, Victims]
+    ) -> Steps[list[Unit] | Status]:
+        """The units of which extenders name a pod, instead of those that were found: they go whole,
+        and without them the members must fit.
+        """
+        named = {pod.metadata.uid for victims in by_node.values() for pod in victims.pods}
+        strangers = named - {uid for unit in units for uid in unit.uids}
+        if strangers:
+            uid = min(strangers)
+            why = f"extenders claim to preempt pod (UID: {uid}), which the pod group may not"
+            return error_status(why)
+        self._forget_members()
+        for unit in units:
+            if named.isdisjoint(unit.uids) is not self._is_there(unit):
+                (self._remove if self._is_there(unit) else self._put_back)(unit)
+        if not (yield from self._all_pass()):
+            return OTHERS_NAMED
+        return [unit for unit in units if not self._is_there(unit)]
+
+    def _is_there(self, unit: Unit) -> bool:
+        return self.context.cache.pod_info(unit.records[0].pod.metadata.uid) is not None
 
     def _all_pass(self) -> Steps[bool]:
         """Whether the members pass where they are, each with those before it there."""

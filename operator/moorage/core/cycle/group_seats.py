@@ -11,11 +11,11 @@ import dataclasses
 from collections.abc import Mapping
 
 from moorage.core.columns.nominations import is_younger
-from moorage.core.cycle.context import CycleContext, Decision
-from moorage.core.cycle.group_cycle import GroupAttempt, place_member, schedule_group
+from moorage.core.cycle.context import CycleContext
+from moorage.core.cycle.group_copies import MembersOnCopy
+from moorage.core.cycle.group_cycle import GroupAttempt, schedule_group
 from moorage.core.cycle.group_preemption import Fork, units_below
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps
-from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod, priority
 
@@ -29,12 +29,9 @@ def seats_for(
     if held := _held(attempt, context):
         return held
     without = yield from fork(_kept_out(attempt, context))
-
-    def place(pod: Pod, placement: Placement, /) -> Decision:
-        return place_member(pod, revision, without, placement)
-
+    members = MembersOnCopy(attempt.around, revision, without)
     alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT)
-    result = yield from schedule_group(alone, place, without, revision)
+    result = yield from schedule_group(alone, members.place, without, revision)
     return {one.pod.metadata.uid: one.node for one in result.placed}
 
 

@@ -87,6 +87,13 @@ def node_like(model: Node, name: str) -> Node:
     )
 
 
+def is_unchanged(node: Node, before: Node) -> bool:
+    """Whether it was written with nothing that we read in it, as kubelets do all the time."""
+    version = node.metadata.resource_version
+    metadata = msgspec.structs.replace(before.metadata, resource_version=version)
+    return node == msgspec.structs.replace(before, metadata=metadata)
+
+
 def kind_of_node(node: Node, without: str = HOSTNAME) -> bytes:
     """Equal for nodes of one kind: the same labels, but for the host's name and those that begin
     with ``without``, the same taints and the same size.

@@ -27,6 +27,7 @@ from moorage.core.cycle.decisions import (
     GroupAttemptBegan,
     GroupAttemptEnded,
     GroupDecided,
+    GroupExtenderAnswered,
     GroupMoment,
     ProfileActivated,
     ProfileDeactivated,
@@ -71,6 +72,7 @@ DECISIONS = (
     ExtenderCycleEnded,
     GroupAttemptBegan,
     GroupMoment,
+    GroupExtenderAnswered,
     GroupDecided,
     GroupAttemptEnded,
 )
@@ -109,6 +111,8 @@ class Replay:
                 self._groups.begin(entry, self.context)
             case GroupMoment() | GroupAttemptEnded():
                 self._groups.go_on(entry)
+            case GroupExtenderAnswered():
+                self._groups.hear_answer(entry)
             case ExtenderCycleBegan():
                 steps = extender_cycle(entry.pod, entry.revision, self.context, entry.placement)
                 self._cycles[entry.cycle] = _ReplayedCycle(steps)
@@ -149,7 +153,7 @@ class Replay:
                 return self._finish(recorded(entry))
             case RecordedDecision():
                 return self._finish(entry)
-            case ExtenderAnswered() | ExtenderCycleEnded() | GroupMoment() | GroupAttemptEnded():
+            case _ if isinstance(entry, DECISIONS):
                 self.apply(entry)
             case _:
                 self.follow(entry)

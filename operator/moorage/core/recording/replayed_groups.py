@@ -8,6 +8,7 @@ whom the group may displace, and what is said of it.
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -20,11 +21,13 @@ from moorage.core.cycle.decisions import (
     DecidedBy,
     GroupAttemptBegan,
     GroupAttemptEnded,
+    GroupExtenderAnswered,
     GroupMoment,
 )
 from moorage.core.cycle.group_attempts import decide_group, placed_pods
 from moorage.core.cycle.group_cycle import GroupAttempt
 from moorage.core.cycle.group_post_filter import GroupPostFilters
+from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
@@ -73,6 +76,11 @@ class ReplayedGroups:
         elif entry.attempt in self._attempts:
             self._attempts[entry.attempt].go_on(entry)
 
+    def hear_answer(self, entry: GroupExtenderAnswered) -> None:
+        """What extenders said about a member on a copy."""
+        if entry.attempt in self._attempts:
+            self._attempts[entry.attempt].hear_answer(entry.answer)
+
     def forget(self, number: int) -> None:
         """It is another attempt's from here on, or nobody's."""
         self._attempts.pop(number, None)
@@ -112,6 +120,8 @@ class _ReplayedGroup:
         self.heard: RecordedDecision | None = None
         self._has_come = self._is_over = False
         self._makes_room = True
+        self.asks_extenders = True
+        self._answers = deque[ExtenderAnswer]()
         attempt = GroupAttempt(
             began.group,
             began.members,
@@ -129,10 +139,22 @@ class _ReplayedGroup:
         """As it was said."""
         return self._makes_room
 
+    def ask(self, pod: Pod, question: ExtenderQuestion) -> ExtenderAnswer:
+        """The next answer that was recorded. Raises OutOfTime until it has come."""
+        if not self._answers:
+            raise OutOfTime
+        return self._answers.popleft()
+
     def go_on(self, moment: GroupMoment) -> None:
         """The next moment is now; what has failed does not go on."""
         if not self._is_over:
             self._has_come, self._makes_room = True, moment.makes_room
+            self._run()
+
+    def hear_answer(self, answer: ExtenderAnswer) -> None:
+        """It goes on with what extenders said."""
+        if not self._is_over:
+            self._answers.append(answer)
             self._run()
 
     def _run(self) -> None:

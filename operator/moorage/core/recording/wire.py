@@ -24,6 +24,7 @@ from moorage.core.cycle.decisions import (
     GroupAttemptBegan,
     GroupAttemptEnded,
     GroupDecided,
+    GroupExtenderAnswered,
     GroupMoment,
     ProfileActivated,
     ProfileDeactivated,
@@ -118,6 +119,11 @@ class _GroupBegan(Entry, frozen=True, tag=36):
     holds: bool = False
 
 
+class _GroupAnswered(Entry, frozen=True, tag=37):
+    attempt: int
+    answer: _Failed | _Filtered | _Prioritized | _Victims
+
+
 class _Activated(Entry, frozen=True, tag=30):
     scheduler_name: str
     revision: int
@@ -135,6 +141,7 @@ _Wired: TypeAlias = (
     | _Decided
     | _Activated
     | _GroupBegan
+    | _GroupAnswered
     | GroupMoment
     | GroupAttemptEnded
     | ProfileDeactivated
@@ -229,7 +236,9 @@ class EntryEncoder:
                 yield from self._announced(entry.revision)
                 yield _Activated(entry.scheduler_name, self._numbers[entry.revision])
             case ExtenderAnswered():
-                yield _answered(entry)
+                yield _answered(entry.answer, entry.cycle, entry.sampled_from, entry.makes_room)
+            case GroupExtenderAnswered():
+                yield _GroupAnswered(entry.attempt, _answered(entry.answer))
             case _:
                 yield self._wired_change(entry)
 
@@ -305,6 +314,8 @@ class EntryDecoder:
             case _Failed() | _Filtered() | _Prioritized() | _Victims():
                 answer, sampled_from = _answer(wired), wired.sampled_from
                 return ExtenderAnswered(wired.cycle, answer, sampled_from, wired.makes_room)
+            case _GroupAnswered():
+                return GroupExtenderAnswered(wired.attempt, _answer(wired.answer))
             case _Object():
                 decoder = self._decoders.get(wired.kind)
                 return changes.ObjectPut(decoder.decode(wired.object)) if decoder else None
@@ -348,8 +359,10 @@ def _kept(obj: Any) -> Any:
     )
 
 
-def _answered(entry: ExtenderAnswered) -> _Answered:
-    answer, head, room = entry.answer, (entry.cycle, entry.sampled_from), entry.makes_room
+def _answered(
+    answer: ExtenderAnswer, cycle: int = 0, sampled_from: int = 0, makes_room: bool = True
+) -> _Failed | _Filtered | _Prioritized | _Victims:
+    head, room = (cycle, sampled_from), makes_room
     if isinstance(answer, ExtenderFailure):
         return _Failed(*head, answer.text, room)
     if isinstance(answer, ExtenderFilterResult):

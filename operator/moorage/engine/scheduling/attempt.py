@@ -6,9 +6,11 @@ import dataclasses
 from collections.abc import Callable, Generator
 
 from moorage.core.cycle.context import Decision
+from moorage.core.framework.extenders import ExtenderAnswer
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.scheduling.group_scheduler import GroupDone
+from moorage.engine.scheduling.whole_objects import WholeObjects
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -22,6 +24,8 @@ class MemberQuestion:
     waits: bool = True
     decision: Decision | None = None
     """What came of it; None where the member is gone, is going, or has a node."""
+    answer: ExtenderAnswer | None = None
+    """The same, for a question about a member on a copy."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -46,6 +50,8 @@ class SchedulingAttempt:
     """Whether that has helped no member: it is not done again."""
     question: MemberQuestion | None = None
     """What extenders are asked about the member whose turn it is."""
+    objects: WholeObjects | None = None
+    """What was read to ask them."""
 
     @property
     def waits(self) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from moorage.core.cycle import cycle, extender_cycle
+from moorage.core.cycle import extender_cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.cycle.decisions import (
     Decided,
@@ -23,7 +24,6 @@ from moorage.core.cycle.decisions import (
     ExtenderCycleBegan,
     ExtenderCycleEnded,
 )
-from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.extenders import (
     AskFilter,
     AskPriorities,
@@ -41,6 +41,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.reports.pod_conditions import attempt_error
+from moorage.engine.scheduling.whole_objects import WholeObjects
 from moorage.engine.slices import DecisionTimeout, SliceRunner
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
@@ -52,13 +53,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MAX_READS = 16
+_GONE = ExtenderFailure("the pod is gone, is going, or has a node")
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class RunningCycle:
-    """One cycle; ``pod`` and ``nodes`` are JSON as the API server had it when it was first
-    needed.
-    """
+    """One cycle, or one question about a member on a copy; ``objects`` are what is sent."""
 
     entry: QueuedPodInfo
     revision: Revision
@@ -72,8 +72,7 @@ class RunningCycle:
     interruption: Diagnosis | None = None
     """What came of it when it was ended from outside; None: the pod is gone."""
     number: int = 0
-    pod: bytes = b""
-    nodes: Mapping[str, bytes] | None = None
+    objects: WholeObjects = dataclasses.field(default_factory=WholeObjects)
 
     def failed(self, why: str) -> Diagnosis:
         """The outcome where it could not be decided."""
@@ -95,6 +94,7 @@ class ExtenderRunner:
     def __init__(self, context: CycleContext, ports: Ports) -> None:
         self._extenders = ports.extenders
         self._reads = ports.reads
+        self._nodes = context.cache.nodes
         self._slices = SliceRunner(context.budget, ports.clock.boottime)
         self._work = BackgroundTasks("asking extenders")
         self._cycles: set[RunningCycle] = set()
@@ -107,7 +107,26 @@ class ExtenderRunner:
         """
         asking.number = next(self._numbers)
         self._cycles.add(asking)
-        asking.task = self._work.start(self._run(asking, ended))
+        asking.task = self._work.start(self._run(asking, self._outcome, ended))
+
+    def put(
+        self,
+        asking: RunningCycle,
+        question: ExtenderQuestion,
+        answered: Callable[[ExtenderAnswer], None],
+    ) -> None:
+        """Put a question about a member of a group that is decided on a copy; ``answered`` is
+        called with the answer, or why there is none.
+        """
+
+        def ended(answer: ExtenderAnswer | Diagnosis | None) -> None:
+            if isinstance(answer, Diagnosis):
+                answer = ExtenderFailure(answer.message)
+            answered(_GONE if answer is None else answer)
+
+        self._cycles.add(asking)
+        answer = functools.partial(self._answer, question)
+        asking.task = self._work.start(self._run(asking, answer, ended))
 
     def count(self, revision: Revision) -> int:
         """How many cycles are this revision's."""
@@ -133,13 +152,19 @@ class ExtenderRunner:
 
     # ---- one cycle -------------------------------------------------------------------------------
 
-    async def _run(self, asking: RunningCycle, ended: Callable[[Decision | None], None]) -> None:
-        outcome: Decision | None = None
+    async def _run(
+        self,
+        asking: RunningCycle,
+        work: Callable[[RunningCycle], Awaitable[T]],
+        ended: Callable[[T | Diagnosis | None], None],
+    ) -> None:
+        """``ended`` is called with what comes of the work, whatever happens."""
+        outcome: T | Diagnosis | None = None
         asking.running = True
         try:
             if asking.ended:
                 raise asyncio.CancelledError  # it was broken off before it began
-            outcome = await self._outcome(asking)
+            outcome = await work(asking)
         except asyncio.CancelledError:
             broken_off = asking.failed("asking extenders was broken off")
             outcome = asking.interruption if asking.ended else broken_off
@@ -193,34 +218,39 @@ class ExtenderRunner:
         """Run the plugins over all nodes in slices, so that the next step finds the results."""
         pod, revision, context = asking.entry.pod, asking.revision, asking.context
 
-        def refresh() -> None:
-            evaluation = cycle.run_filters(pod, revision, context)
-            if isinstance(evaluation, Evaluation) and evaluation.fits:
-                evaluation.refresh_scores(context.snapshot)
-
-        await self._slices.run(refresh)
+        look = functools.partial(extender_cycle.look_at_nodes, pod, revision, context)
+        await self._slices.run(look)
 
     # ---- questions -------------------------------------------------------------------------------
+
+    async def _answer(
+        self, question: ExtenderQuestion, asking: RunningCycle
+    ) -> ExtenderAnswer | None:
+        """The same as ``_ask``, with a failure of the API server as an answer."""
+        try:
+            return await self._ask(asking, question)
+        except EdgeError as error:
+            return ExtenderFailure(f"extenders could not be asked: {error}")
 
     async def _ask(self, asking: RunningCycle, question: ExtenderQuestion) -> ExtenderAnswer | None:
         """The answer, None when the pod is gone. Raises EdgeError where the API server fails, not
         where an extender does.
         """
-        asking.pod = asking.pod or await self._reads.pod_json(pod_ref(asking.entry.pod)) or b""
-        if not asking.pod:
+        pod = await asking.objects.pod(asking.entry.pod, self._reads)
+        if not pod:
             return None
         match question:
             case AskFilter(extender, nodes):
                 candidates = await self._candidates(asking, extender, nodes)
-                filtering = self._extenders.filter(extender, asking.pod, candidates)
+                filtering = self._extenders.filter(extender, pod, candidates)
                 return await self._try(extender, asking, filtering)
             case AskPriorities():
-                return await self._prioritize(asking, question)
+                return await self._prioritize(asking, pod, question)
             case AskVictims():
-                return await self._process_preemption(asking, question)
+                return await self._process_preemption(asking, pod, question)
 
     async def _prioritize(
-        self, asking: RunningCycle, question: AskPriorities
+        self, asking: RunningCycle, pod: bytes, question: AskPriorities
     ) -> tuple[Sequence[tuple[str, int]] | ExtenderFailure, ...]:
         """All extenders are asked at once, about nodes that were read before."""
         asked = [
@@ -231,12 +261,12 @@ class ExtenderRunner:
         async def ask(
             one: Extender, nodes: CandidateNodes
         ) -> Sequence[tuple[str, int]] | ExtenderFailure:
-            return await self._try(one, asking, self._extenders.prioritize(one, asking.pod, nodes))
+            return await self._try(one, asking, self._extenders.prioritize(one, pod, nodes))
 
         return tuple(await asyncio.gather(*itertools.starmap(ask, asked)))
 
     async def _process_preemption(
-        self, asking: RunningCycle, question: AskVictims
+        self, asking: RunningCycle, preemptor: bytes, question: AskVictims
     ) -> Mapping[str, MetaVictims] | ExtenderFailure:
         extender = question.extender
         proposals: dict[str, NodeVictims] = {}
@@ -249,7 +279,7 @@ class ExtenderRunner:
             }
             proposals[node] = NodeVictims(known, victims.num_pdb_violations)
         return await self._try(
-            extender, asking, self._extenders.preempt(extender, asking.pod, proposals)
+            extender, asking, self._extenders.preempt(extender, preemptor, proposals)
         )
 
     async def _pod_json(self, pod: Pod, extender: Extender) -> bytes | None:
@@ -260,15 +290,12 @@ class ExtenderRunner:
             return await self._reads.pod_json(pod_ref(pod))
 
     async def _candidates(
-        self, asking: RunningCycle, extender: Extender, names: Iterable[str]
+        self, asking: RunningCycle, extender: Extender, names: tuple[str, ...]
     ) -> CandidateNodes:
         """The nodes to ask about; of those in full the ones that are gone by now are left out."""
         if extender.node_cache_capable:
-            return CandidateNodes(tuple(names), {})
-        if asking.nodes is None:
-            asking.nodes = await self._reads.nodes_json()
-        there = tuple(name for name in names if name in asking.nodes)
-        return CandidateNodes(there, {name: asking.nodes[name] for name in there})
+            return CandidateNodes(names)
+        return await asking.objects.candidates(names, self._nodes, self._reads)
 
     async def _try(
         self, extender: Extender, asking: RunningCycle, asked: Awaitable[T]

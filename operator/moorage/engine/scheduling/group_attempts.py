@@ -19,6 +19,7 @@ from moorage.core.cycle import cycle, group_cycle
 from moorage.core.cycle.context import Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.extender_cycle import extenders_interested
+from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED
@@ -117,7 +118,11 @@ class GroupAttempts:
 
         place = functools.partial(self._place, attempt, revision)
         attempt.placing = self.outcomes.group_scheduler.attempt(
-            attempt.entry, revision, place, broken, _OtherGroups(self, attempt)
+            attempt.entry,
+            revision,
+            place,
+            broken,
+            _Surroundings(self, self._extenders, attempt, revision),
         )
         self.go_on(attempt, first=True)
 
@@ -270,11 +275,17 @@ class GroupAttempts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _OtherGroups:
+class _Surroundings:
     """``GroupSurroundings`` of one attempt."""
 
     attempts: GroupAttempts
+    extenders: GroupExtenders
     attempt: SchedulingAttempt
+    revision: Revision
+    asks_extenders: bool = True
 
     def may_make_room(self) -> bool:
         return self.attempts.may_make_room(self.attempt)
+
+    def ask(self, pod: Pod, question: ExtenderQuestion) -> ExtenderAnswer:
+        return self.extenders.ask(self.attempt, self.revision, pod, question)

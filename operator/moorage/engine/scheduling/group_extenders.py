@@ -8,10 +8,13 @@ anew.
 
 from __future__ import annotations
 
+import functools
+
 from moorage.core.cycle import group_cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.extender_cycle import TAKEN_MEANWHILE
+from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED
@@ -21,6 +24,7 @@ from moorage.core.structures.budget import OutOfTime
 from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.scheduling.attempt import MemberQuestion, SchedulingAttempt
 from moorage.engine.scheduling.extender_runner import ExtenderRunner, RunningCycle
+from moorage.engine.scheduling.whole_objects import WholeObjects
 from moorage.ports.clock import Clock
 
 _MAX_STARTS = 3
@@ -65,6 +69,24 @@ class GroupExtenders:
         self.context.cache.journal.append(Decided(refusal, DecidedBy.NOBODY))
         return refusal
 
+    def ask(
+        self, attempt: SchedulingAttempt, revision: Revision, pod: Pod, question: ExtenderQuestion
+    ) -> ExtenderAnswer:
+        """The answer to a question about a member on a copy. Raises OutOfTime until it is there;
+        the same is asked again then.
+        """
+        put = attempt.question
+        if put is None:
+            cycle = self._cycle(attempt, pod, revision)
+            put = attempt.question = MemberQuestion(lambda: cycle.end(None))
+            self._runner.put(cycle, question, functools.partial(self._answered, put))
+        if put.answer is None:
+            raise OutOfTime
+        attempt.question = None
+        return put.answer
+
+    # ---- inside ----------------------------------------------------------------------------------
+
     def _ask(
         self,
         attempt: SchedulingAttempt,
@@ -73,14 +95,28 @@ class GroupExtenders:
         placement: Placement,
         starts: int = 1,
     ) -> MemberQuestion:
+        cycle = self._cycle(attempt, pod, revision, placement)
+        question = attempt.question = MemberQuestion(lambda: cycle.end(None), starts)
+        self._runner.start(cycle, functools.partial(self._ended, question))
+        return question
+
+    def _cycle(
+        self,
+        attempt: SchedulingAttempt,
+        pod: Pod,
+        revision: Revision,
+        placement: Placement | None = None,
+    ) -> RunningCycle:
         entries = (attempt.entry, *attempt.entry.companions)
         entry = next(each for each in entries if each.uid == pod.metadata.uid)
-        cycle = RunningCycle(entry, revision, self._clock.boottime(), self.context, placement)
-        question = attempt.question = MemberQuestion(lambda: cycle.end(None), starts)
+        objects = attempt.objects = attempt.objects or WholeObjects()
+        now = self._clock.boottime()
+        return RunningCycle(entry, revision, now, self.context, placement, objects=objects)
 
-        def ended(decision: Decision | None) -> None:
-            question.decision, question.waits = decision, False
-            self._work.wake_up()
+    def _ended(self, question: MemberQuestion, decision: Decision | None) -> None:
+        question.decision, question.waits = decision, False
+        self._work.wake_up()
 
-        self._runner.start(cycle, ended)
-        return question
+    def _answered(self, question: MemberQuestion, answer: ExtenderAnswer) -> None:
+        question.answer, question.waits = answer, False
+        self._work.wake_up()

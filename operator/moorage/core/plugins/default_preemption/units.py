@@ -37,6 +37,11 @@ class Unit(NamedTuple):
         """All of them that can be read; others are in no unit."""
         return tuple(record.pod for record in self.records if isinstance(record.pod, Pod))
 
+    @property
+    def uids(self) -> frozenset[str]:
+        """Those of all of them."""
+        return frozenset(record.pod.metadata.uid for record in self.records)
+
 
 def units_of(records: Iterable[PodInfo], snapshot: Snapshot) -> list[Unit]:
     """The units that these pods are in, the most important one first. Pods of a unit that would not
