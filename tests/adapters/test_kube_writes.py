@@ -314,6 +314,7 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
             "kind": "ResourceClaim",
             "metadata": {
                 "generateName": "web-",
+                "finalizers": ["resource.kubernetes.io/delete-protection"],
                 "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
                 "ownerReferences": [
                     {

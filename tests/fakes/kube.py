@@ -464,7 +464,7 @@ class InMemoryKube:
         await self._write("deallocate_claim", deed, claim)
 
     async def create_claim(self, claim: ResourceClaim, prefix: str) -> ResourceClaim:
-        """Under a name that nobody had."""
+        """Under a name that nobody had, and protected."""
 
         def deed() -> ResourceClaim:
             name = f"{prefix}{next(self._versions)}"
@@ -474,6 +474,7 @@ class InMemoryKube:
                     metadata=msgspec.structs.replace(claim.metadata, name=name, uid=f"uid-{name}"),
                 )
             )
+            self.protected.add(key(created))
             return created
 
         return await self._write("create_claim", deed, claim, prefix)

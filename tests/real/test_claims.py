@@ -440,6 +440,7 @@ async def life_of_claims(side: Side) -> None:
         await side.writes.protect_claim(empty)
     created = await side.writes.create_claim(claim_to_create(pod), "held-extended-resources-")
     assert created.metadata.name.startswith("held-extended-resources-")
+    assert await side.writes.protect_claim(created) == created, "it was created protected"
     mapping = ContainerExtendedResourceRequest("c", "example.com/gpu", "container-0-request-0")
     await side.writes.pod_claim(pod_ref(pod), created.metadata.name, (mapping,))
     told_of = side.get(f"{PODS}/held", Pod).status.extended_resource_claim_status

@@ -226,6 +226,7 @@ class HttpKubeWriter:
         meta = claim.metadata
         metadata = {
             "generateName": prefix,
+            "finalizers": [_FINALIZER],
             "annotations": meta.annotations,
             "ownerReferences": meta.owner_references,
         }

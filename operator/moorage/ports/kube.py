@@ -225,7 +225,7 @@ class ClaimWriter(Protocol):
         """Take its devices, and all that it is reserved for."""
 
     async def create_claim(self, claim: ResourceClaim, prefix: str) -> ResourceClaim:
-        """Create this claim under a new name with this prefix; the claim as it is then."""
+        """Create this claim, protected, under a new name with this prefix; as it is then."""
 
     async def delete_claim(self, claim: ResourceClaim) -> None:
         """Delete a claim that is allocated, maybe. Conflict: it is another claim of that name;

@@ -252,9 +252,7 @@ def test_a_write_that_fails(method: str, error: str, done: bool) -> None:
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
-@pytest.mark.parametrize(
-    "method", ["create_claim", "protect_claim", "reserve_claim", "pod_claim", "bind"]
-)
+@pytest.mark.parametrize("method", ["create_claim", "reserve_claim", "pod_claim", "bind"])
 def test_an_extended_claim_that_fails(method: str, done: bool) -> None:
     """The claim that was created goes again, also one whose name nobody was told; in the end there
     is one.
@@ -408,7 +406,7 @@ def test_a_claim_that_comes_and_goes_unseen() -> None:
             world.kube.fail("bind", Forbidden("POST", 403, "Forbidden", "no"))
             pod = world.kube.put(asking("p"))
             await settle()
-            assert written(world) == ["create_claim", "protect_claim", "reserve_claim", "pod_claim"]
+            assert written(world) == ["create_claim", "reserve_claim", "pod_claim"]
             gate.set()
             await settle()
             world.kube.delete(pod)

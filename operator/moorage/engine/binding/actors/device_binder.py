@@ -165,7 +165,7 @@ class DeviceBinder:
             return
         _check(one.claim, allocation, as_decided)
         missing = None if as_decided else allocation
-        if missing is not None:
+        if missing is not None and not one.created:  # that one was created protected
             one.claim = await self._writes.protect_claim(one.claim)
         one.claim = await self._writes.reserve_claim(one.claim, one.consumer, missing)
 
