@@ -79,9 +79,11 @@ vectors: setup ## compare with kube-scheduler's decisions: make vectors [VECTORS
 bench: setup ## time decisions without I/O, for each workload and number of assigned pods
 	@$(PYTHON) -m tests.bench.decisions
 
+ROUNDS ?= 3
+
 .PHONY: bench-devices
-bench-devices: setup assets ## pods with devices beside kube-scheduler and a floor of the same writes
-	@$(PYTHON) -m tests.bench.devices
+bench-devices: setup assets ## pods with devices beside kube-scheduler and a floor of the same writes: make bench-devices [ROUNDS=N]
+	@$(PYTHON) -m tests.bench.devices --rounds $(ROUNDS)
 
 ORDERS ?= 10
 DEMAND ?= learnt

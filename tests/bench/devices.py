@@ -2,10 +2,11 @@
 tests.bench.devices [--workload NAME ...] [--nodes N] [--pods N] [--rounds N]``.
 
 Each run has a control plane of its own on which all pods and claims are there before the scheduler
-starts; both schedulers and the floor take turns. The floor is a client that sends the same writes
-with nothing to decide: how fast this API server takes them at all. A rate is of pods from the first
-that is bound to the last. Per workload the medians are printed, and whether the bar holds: 5 times
-kube-scheduler, or 85 % of the floor, whichever is less.
+starts; both schedulers and the floor take turns. The floor (``device_floor``) sends the same writes
+by the operator's own client, with more in flight and nothing to decide: how fast this API server
+takes them at all. A rate is of pods from the first that is bound to the last. Per workload the
+medians are printed, and whether the bar holds: 5 times kube-scheduler, or 85 % of the floor,
+whichever is less. It takes about a quarter of an hour.
 
 Only figures of a machine that does nothing else mean anything.
 """
@@ -15,9 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import dataclasses
 import functools
-import json
 import os
 import statistics
 import sys
@@ -26,7 +25,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import aiohttp
+import msgspec
 
+from tests.bench.device_workloads import (
+    CLASSES,
+    DRA,
+    DRIVER,
+    PROFILE,
+    RESOURCE,
+    WORKLOADS,
+    Body,
+    a_pod,
+    a_slice,
+)
 from tests.bench.embedded import NODES, PODS, connected
 from tests.rig import Rig
 from tests.rig.controllers import Controllers
@@ -37,97 +48,25 @@ from towtank import node_shapes
 
 TIMES: Final = 5.0
 SHARE: Final = 0.85
-PROFILE: Final = "measured"
-DEVICES_PER_NODE: Final = 8
-DRIVER: Final = "gpu.example.com"
 PATIENCE: Final = 600.0
 """Seconds in which all pods must be bound."""
 IN_FLIGHT: Final = 32
-_DRA: Final = "/apis/resource.k8s.io/v1"
-_CLAIMS: Final = f"{_DRA}/namespaces/default/resourceclaims"
-_EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/default/events"
 _PROFILES: Final = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
-_MERGE: Final = {"Content-Type": "application/merge-patch+json"}
-_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
-
-Body = dict[str, Any]
 
 
-# ---- what is asked for ---------------------------------------------------------------------------
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str
 
 
-@dataclasses.dataclass(frozen=True)
-class Workload:
-    """What each pod asks for: ``requests`` and ``constraints`` of a claim made from a template, or
-    with none an extended resource.
-    """
-
-    requests: Sequence[Body] = ()
-    constraints: Sequence[Body] = ()
-    shared: bool = False
-    """Whether devices are given to several claims, by capacity."""
+class _Object(msgspec.Struct, frozen=True):
+    metadata: _Metadata
 
 
-_MEMORY: Final = "40Gi"
-WORKLOADS: Final[Mapping[str, Workload]] = {
-    "one-device": Workload([{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]),
-    "match-attribute": Workload(
-        [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 2}}],
-        [{"requests": ["gpu"], "matchAttribute": f"{DRIVER}/numa"}],
-    ),
-    "shared-capacity": Workload(
-        [
-            {
-                "name": "gpu",
-                "exactly": {
-                    "deviceClassName": "gpu",
-                    "capacity": {"requests": {"memory": "10Gi"}},
-                },
-            }
-        ],
-        shared=True,
-    ),
-    "extended-resource": Workload(),
-}
+class _Event(msgspec.Struct, frozen=True):
+    object: _Object
 
 
-def a_slice(node: str, workload: Workload) -> Body:
-    """The devices of a node, half of them on each of two NUMA nodes."""
-    devices: list[Body] = []
-    for i in range(DEVICES_PER_NODE):
-        device: Body = {
-            "name": f"gpu-{i}",
-            "attributes": {"numa": {"int": i * 2 // DEVICES_PER_NODE}},
-        }
-        if workload.shared:
-            device |= {
-                "allowMultipleAllocations": True,
-                "capacity": {
-                    "memory": {
-                        "value": _MEMORY,
-                        "requestPolicy": {"default": "1Gi", "validRange": {"min": "1Gi"}},
-                    }
-                },
-            }
-        devices.append(device)
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
-    return {"metadata": {"name": node}, "spec": spec}
-
-
-def a_pod(number: int, workload: Workload) -> Body:
-    """With the claim of its template, or an extended resource."""
-    resources: Body = {"requests": {"cpu": "10m", "memory": "16Mi"}}
-    spec: Body = {"schedulerName": PROFILE}
-    if workload.requests:
-        spec["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
-        resources["claims"] = [{"name": "gpu"}]
-    else:
-        resources["requests"]["example.com/gpu"] = "1"
-        resources["limits"] = {"example.com/gpu": "1"}
-    spec["containers"] = [{"name": "main", "image": "none", "resources": resources}]
-    return {"metadata": {"name": f"pod-{number:05}"}, "spec": spec}
-
+_EVENTS: Final = msgspec.json.Decoder(_Event)
 
 # ---- a control plane with all of it --------------------------------------------------------------
 
@@ -135,10 +74,11 @@ def a_pod(number: int, workload: Workload) -> Body:
 class Cluster:
     """A control plane on which pods wait."""
 
-    def __init__(self, rig: Rig, session: aiohttp.ClientSession, workload: Workload) -> None:
+    def __init__(self, rig: Rig, session: aiohttp.ClientSession, name: str) -> None:
         self.rig = rig
         self.session = session
-        self.workload = workload
+        self.name = name
+        self.workload = WORKLOADS[name]
 
     async def send(self, method: str, path: str, body: Body, **options: Any) -> Body:
         """Raises ClientResponseError."""
@@ -156,20 +96,20 @@ class Cluster:
         if self.workload.constraints:
             template["devices"]["constraints"] = self.workload.constraints
         selector = {"cel": {"expression": f"device.driver == '{DRIVER}'"}}
-        a_class = {"selectors": [selector], "extendedResourceName": "example.com/gpu"}
+        a_class = {"selectors": [selector], "extendedResourceName": RESOURCE}
         named = {"metadata": {"name": "gpu"}}
-        await self.send("POST", f"{_DRA}/deviceclasses", {**named, "spec": a_class})
+        await self.send("POST", CLASSES, {**named, "spec": a_class})
         if self.workload.requests:
-            path = f"{_DRA}/namespaces/default/resourceclaimtemplates"
+            path = f"{DRA}/namespaces/default/resourceclaimtemplates"
             await self.send("POST", path, {**named, "spec": {"spec": template}})
         for path, bodies in (
             (NODES, shapes),
-            (f"{_DRA}/resourceslices", [a_slice(name, self.workload) for name in names]),
+            (f"{DRA}/resourceslices", [a_slice(name, self.workload) for name in names]),
             (PODS, [a_pod(i, self.workload) for i in range(pods)]),
         ):
             await at_once(bodies, functools.partial(self.send, "POST", path))
         while self.workload.requests and len(await self.claims_of_pods()) < pods:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(0.25)
 
     async def list(self, path: str) -> list[Body]:
         """All objects there."""
@@ -201,7 +141,8 @@ class Cluster:
         async with self.session.get(PODS, params=watch, timeout=endless) as answer:
             answer.raise_for_status()
             async for line in answer.content:
-                seen.setdefault(json.loads(line)["object"]["metadata"]["name"], time.monotonic())
+                name = _EVENTS.decode(line).object.metadata.name
+                seen.setdefault(name, time.monotonic())
                 if len(seen) == pods:
                     return
 
@@ -246,89 +187,16 @@ async def measured_kube_scheduler(cluster: Cluster, pods: int) -> float:
 
 
 async def measured_floor(cluster: Cluster, pods: int) -> float:
-    """The same writes by a client that knows the nodes beforehand."""
-    nodes = [node["metadata"]["name"] for node in await cluster.list(NODES)]
-    claims = await cluster.claims_of_pods()
+    """The same writes by ``device_floor``, in a process of its own as the others are. Raises
+    RuntimeError where it fails.
+    """
+    command = ["-m", "tests.bench.device_floor", str(cluster.rig.kubeconfig), cluster.name]
     rate = asyncio.create_task(cluster.bound(pods))
-    there = await cluster.list(PODS)
-
-    async def write(job: tuple[int, Body]) -> None:
-        number, pod = job
-        name, uid, node = (
-            pod["metadata"]["name"],
-            pod["metadata"]["uid"],
-            nodes[number % len(nodes)],
-        )
-        await _write_claim(cluster, pod, claims.get(name), node, number // len(nodes))
-        target = {"apiVersion": "v1", "kind": "Node", "name": node}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "uid": uid}}
-        await cluster.send("POST", f"{PODS}/{name}/binding", {**binding, "target": target})
-        await cluster.send("POST", _EVENTS, _scheduled(name, uid, node))
-
-    await at_once(list(enumerate(there)), write)
+    process = await asyncio.create_subprocess_exec(sys.executable, *command)
+    if await process.wait():
+        rate.cancel()
+        raise RuntimeError(f"the floor failed: {' '.join(command)}")
     return await rate
-
-
-async def _write_claim(cluster: Cluster, pod: Body, claim: str | None, node: str, nth: int) -> None:
-    """Protected, allocated, reserved; one for extended resources is created first."""
-    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-    if claim is None:
-        exactly = {"deviceClassName": "gpu", "count": 1}
-        owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid, "controller": True}
-        meta = {
-            "generateName": f"{name}-extended-resources-",
-            "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-            "ownerReferences": [owner],
-        }
-        spec = {"devices": {"requests": [{"name": "container-0-request-0", "exactly": exactly}]}}
-        made = await cluster.send("POST", _CLAIMS, {"metadata": meta, "spec": spec})
-        claim = str(made["metadata"]["name"])
-    path, protected = f"{_CLAIMS}/{claim}", {"metadata": {"finalizers": [_FINALIZER]}}
-    found = await cluster.send("PATCH", path, protected, headers=_MERGE)
-    (request,) = found["spec"]["devices"]["requests"]
-    count = request["exactly"].get("count", 1)
-    results = [
-        {
-            "request": request["name"],
-            "driver": DRIVER,
-            "pool": node,
-            "device": f"gpu-{(nth * count + i) % DEVICES_PER_NODE}",
-        }
-        for i in range(count)
-    ]
-    if cluster.workload.shared:
-        share = {"memory": "10Gi"}
-        results = [{**one, "shareID": uid, "consumedCapacity": share} for one in results]
-    status = {
-        "allocation": {"devices": {"results": results}},
-        "reservedFor": [{"resource": "pods", "name": name, "uid": uid}],
-    }
-    await cluster.send("PATCH", f"{path}/status", {"status": status}, headers=_MERGE)
-    if not cluster.workload.requests:
-        mapping = {
-            "containerName": "main",
-            "resourceName": "example.com/gpu",
-            "requestName": "container-0-request-0",
-        }
-        said = {"resourceClaimName": claim, "requestMappings": [mapping]}
-        body = {"status": {"extendedResourceClaimStatus": said}}
-        await cluster.send("PATCH", f"{PODS}/{name}/status", body, headers=_MERGE)
-
-
-def _scheduled(name: str, uid: str, node: str) -> Body:
-    """The event of a pod that was bound."""
-    regarding = {"kind": "Pod", "namespace": "default", "name": name, "uid": uid}
-    return {
-        "metadata": {"name": f"{name}.scheduled"},
-        "eventTime": time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime()),
-        "reportingController": "floor",
-        "reportingInstance": "floor-0",
-        "action": "Binding",
-        "reason": "Scheduled",
-        "type": "Normal",
-        "note": f"Successfully assigned default/{name} to {node}",
-        "regarding": {**regarding, "apiVersion": "v1"},
-    }
 
 
 # ---- what it comes to ----------------------------------------------------------------------------
@@ -340,7 +208,7 @@ CONTESTANTS: Final = {
 }
 
 
-async def run(who: str, workload: Workload, nodes: int, pods: int) -> float:
+async def run(who: str, workload: str, nodes: int, pods: int) -> float:
     """One run on a control plane of its own; pods a second."""
     with Rig(assets.ensure()) as rig:
         async with connected(rig) as session:
@@ -359,10 +227,11 @@ def report(name: str, rates: Mapping[str, Sequence[float]]) -> bool:
         )
     ours = medians["moorage"]
     times, share = ours / medians["kube-scheduler"], ours / medians["floor"]
-    holds = times >= TIMES or share >= SHARE
+    bar = min(TIMES * medians["kube-scheduler"], SHARE * medians["floor"])
+    holds = ours >= bar
     load = os.getloadavg()[0]
-    print(f"{name:18} {times:.2f} times kube-scheduler, {share:.0%} of the floor, ", end="")
-    print(f"{'met' if holds else 'NOT MET'}; load average {load:.1f}", flush=True)
+    print(f"{name:18} {times:.2f} times kube-scheduler, {share:.0%} of the floor; ", end="")
+    print(f"bar {bar:.1f} pods/s {'met' if holds else 'NOT MET'}; load {load:.1f}", flush=True)
     return holds
 
 
@@ -379,7 +248,7 @@ def main(arguments: Sequence[str]) -> int:
         rates: dict[str, list[float]] = {who: [] for who in CONTESTANTS}
         for _ in range(options.rounds):
             for who, found in rates.items():
-                found.append(asyncio.run(run(who, WORKLOADS[name], options.nodes, options.pods)))
+                found.append(asyncio.run(run(who, name, options.nodes, options.pods)))
                 print(f"{name:18} {who:15} {found[-1]:8.1f} pods/s", file=sys.stderr, flush=True)
         holds &= report(name, rates)
     return 0 if holds else 1
