@@ -27,22 +27,7 @@ from moorage.core.objects.pods import (
     PodResourceClaimStatus,
     PodStatus,
 )
-from moorage.core.objects.resource_claims import (
-    CapacityRequirements,
-    ClaimMeta,
-    Device,
-    DeviceAttribute,
-    DeviceCapacity,
-    DeviceClaim,
-    DeviceClass,
-    DeviceRequest,
-    ExactDeviceRequest,
-    ResourceClaim,
-    ResourceClaimSpec,
-    ResourcePool,
-    ResourceSlice,
-    ResourceSliceSpec,
-)
+from moorage.core.objects.resource_claims import DeviceAttribute, DeviceClass, ResourceClaim
 from moorage.core.plugins.device_scoring.arguments import (
     DeviceScoringArgs,
     ExpectedCapacity,
@@ -51,7 +36,7 @@ from moorage.core.plugins.device_scoring.arguments import (
 from moorage.core.plugins.intree import INDEXES, INTREE, PRESETS
 from tests.bench.openb import trace
 from tests.bench.openb.trace import WHOLE, TraceNode, TracePod
-from tests.builders import make_pod
+from tests.builders import make_claim, make_pod, make_slice, shared_device
 
 _DEMAND: Final = 130
 """Percent of all GPUs asked for, at which allocation is looked at."""
@@ -120,7 +105,9 @@ def _cluster(nodes: Sequence[TraceNode]) -> Cache:
     cache = Cache(Store(INDEXES))
     cache.store.put(DeviceClass(ObjectMeta("gpu")))
     for node in nodes:
-        cache.store.put(_slice(node))
+        model = DeviceAttribute(string=node.model)
+        devices = [shared_device(f"gpu-{i}", model=model) for i in range(node.gpus)]
+        cache.store.put(make_slice(node.name, devices))
         allocatable: dict[str, str | int] = {
             "cpu": f"{node.cpu}m",
             "memory": f"{node.memory}Mi",
@@ -130,33 +117,15 @@ def _cluster(nodes: Sequence[TraceNode]) -> Cache:
     return cache
 
 
-def _slice(node: TraceNode) -> ResourceSlice:
-    devices = tuple(
-        Device(
-            name=f"gpu-{i}",
-            attributes={"model": DeviceAttribute(string=node.model)},
-            capacity={"milli": DeviceCapacity(str(WHOLE))},
-            allow_multiple_allocations=True,
-        )
-        for i in range(node.gpus)
-    )
-    pool = ResourcePool(node.name, 1, 1)
-    spec = ResourceSliceSpec(node.name, driver="gpu.example.com", pool=pool, devices=devices)
-    return ResourceSlice(ObjectMeta(node.name), spec)
-
-
 def _pod(arrival: int, asked: TracePod, context: CycleContext) -> Pod:
     """The pod, with its claim in the store if it wants GPUs."""
     name = f"pod-{arrival}"
     spec: Mapping[str, Any] = {}
     statuses = None
     if asked.gpus:
-        capacity = CapacityRequirements({"milli": str(asked.milli)})
-        request = ExactDeviceRequest("", "gpu", None, "ExactCount", asked.gpus, None, capacity)
-        wanted = DeviceClaim((DeviceRequest("gpu", request),))
         owner = OwnerReference("v1", "Pod", name, f"uid-{name}", controller=True)
-        meta = ClaimMeta(name, "default", f"uid-claim-{name}", owner_references=(owner,))
-        context.cache.store.put(ResourceClaim(meta, ResourceClaimSpec(wanted)))
+        claim = make_claim(name, count=asked.gpus, milli=asked.milli, owner_references=(owner,))
+        context.cache.store.put(claim)
         template = f"{asked.gpus}-of-{asked.milli}"
         spec = {
             "resource_claims": (PodResourceClaim("gpu", resource_claim_template_name=template),)

@@ -18,20 +18,11 @@ from moorage.core.framework.companions import (
 )
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.resource_claims import (
-    ClaimMeta,
     Device,
-    DeviceClaim,
     DeviceClass,
-    DeviceRequest,
-    ExactDeviceRequest,
-    ResourceClaim,
-    ResourceClaimSpec,
-    ResourcePool,
-    ResourceSlice,
-    ResourceSliceSpec,
 )
 from moorage.core.plugins.dynamic_resources.plugin import DynamicResources
-from tests.builders import make_node
+from tests.builders import make_claim, make_node, make_slice
 
 _taking: DeviceTakingPlugin = DynamicResources()
 
@@ -61,12 +52,10 @@ _ordering: DeviceOrderingPlugin = Orders()
 def test_devices_are_tried_in_order() -> None:
     """The first ones of the order are taken, without an order the first ones of the pool."""
     devices = tuple(Device(name=f"d{i}") for i in range(4))
-    spec = ResourceSliceSpec("n", driver="a", pool=ResourcePool("n", 1, 1), devices=devices)
-    piece = ResourceSlice(ObjectMeta("n"), spec)
+    piece = make_slice("n", devices, driver="a")
     pools = gather_pools({PoolId("a", "n"): [piece]}, make_node("n"))
     offer = AvailableDevices(pools, {"gpu": DeviceClass(ObjectMeta("gpu"))}, DevicesInUse())
-    request = DeviceRequest("r", ExactDeviceRequest("", "gpu", None, "ExactCount", 2))
-    claim = ResourceClaim(ClaimMeta("c", "x", "u"), ResourceClaimSpec(DeviceClaim((request,))))
+    claim = make_claim("c", count=2)
     for order, taken in ((None, ["d0", "d1"]), (LastFirst(), ["d3", "d2"])):
         search = Allocator([claim], offer, order)
         assert search.run(lambda: False) and search.assignments is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,19 +28,11 @@ from moorage.core.objects import resource_claims
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.pods import Pod, PodResourceClaim
 from moorage.core.objects.resource_claims import (
-    CapacityRequirements,
-    ClaimMeta,
     CounterConsumption,
     CounterSet,
     Device,
     DeviceAttribute,
-    DeviceCapacity,
-    DeviceClaim,
     DeviceClass,
-    DeviceRequest,
-    ExactDeviceRequest,
-    ResourceClaim,
-    ResourceClaimSpec,
     ResourcePool,
     ResourceSlice,
     ResourceSliceSpec,
@@ -53,7 +46,7 @@ from moorage.core.plugins.device_scoring.demand import LearntDemand, kinds_of
 from moorage.core.plugins.device_scoring.plugin import DeviceScoring
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
-from tests.builders import make_node, make_pod
+from tests.builders import make_claim, make_node, make_pod, make_slice, shared_device
 
 PLUGIN = DeviceScoring()
 _protocols: tuple[PreScorePlugin, ScorePlugin, ScoreExtensions, DeviceOrderingPlugin] = (
@@ -81,28 +74,29 @@ def whole(name: str, **islands: str) -> Device:
     return Device(name=name, attributes=attributes)
 
 
-def shared(name: str) -> Device:
-    """A device that is given in shares."""
-    return Device(
-        name=name, capacity={"milli": DeviceCapacity("1000")}, allow_multiple_allocations=True
-    )
-
-
 def half(name: str, gpu: str) -> Device:
     """One of two partitions of a GPU."""
     taken = CounterConsumption(gpu, {"memory": resource_claims.Counter("40")})
     return Device(name=name, consumes_counters=(taken,))
 
 
-def slice_of(node: str, devices: tuple[Device, ...], *counters: str) -> list[ResourceSlice]:
+def slices_of(node: str, devices: tuple[Device, ...]) -> list[ResourceSlice]:
     """The devices of a node, and the GPUs that partitions are of."""
-    sets = tuple(CounterSet(name, {"memory": resource_claims.Counter("80")}) for name in counters)
-    pool = ResourcePool(node, 1, 1 + bool(sets))
-    spec = ResourceSliceSpec(node, driver="a.test", pool=pool, devices=devices)
-    beside = ResourceSliceSpec(node, driver="a.test", pool=pool, shared_counters=sets)
-    return [ResourceSlice(ObjectMeta(node), spec)] + [
-        ResourceSlice(ObjectMeta(f"{node}-counters"), beside)
-    ] * bool(sets)
+    devices_alone = make_slice(node, devices)
+    gpus = dict.fromkeys(
+        taken.counter_set for one in devices for taken in one.consumes_counters or ()
+    )
+    if not gpus:
+        return [devices_alone]
+    pool = ResourcePool(node, 1, 2)
+    sets = tuple(CounterSet(gpu, {"memory": resource_claims.Counter("80")}) for gpu in gpus)
+    counters = ResourceSliceSpec(node, driver="a.test", pool=pool, shared_counters=sets)
+    return [
+        msgspec.structs.replace(
+            devices_alone, spec=msgspec.structs.replace(devices_alone.spec, pool=pool)
+        ),
+        ResourceSlice(ObjectMeta(f"{node}-counters"), counters),
+    ]
 
 
 def world(**nodes: tuple[Device, ...]) -> CycleContext:
@@ -110,10 +104,7 @@ def world(**nodes: tuple[Device, ...]) -> CycleContext:
     cache = Cache()
     cache.store.put(DeviceClass(ObjectMeta("gpu")))
     for name, devices in nodes.items():
-        gpus = dict.fromkeys(
-            taken.counter_set for one in devices for taken in one.consumes_counters or ()
-        )
-        for piece in slice_of(name, devices, *gpus) if devices else ():
+        for piece in slices_of(name, devices) if devices else ():
             cache.store.put(piece)
         cache.put_node(make_node(name, cpu="8"))
     return CycleContext(cache)
@@ -121,11 +112,7 @@ def world(**nodes: tuple[Device, ...]) -> CycleContext:
 
 def user(context: CycleContext, name: str, count: int = 1, milli: int = 0, **spec: Any) -> Pod:
     """A pod with a claim, which is put into the store."""
-    capacity = CapacityRequirements({"milli": str(milli)}) if milli else None
-    request = ExactDeviceRequest("", "gpu", None, "ExactCount", count, None, capacity)
-    wanted = DeviceClaim((DeviceRequest("r", request),))
-    meta = ClaimMeta(name, "default", f"uid-of-{name}")
-    context.cache.store.put(ResourceClaim(meta, ResourceClaimSpec(wanted)))
+    context.cache.store.put(make_claim(name, count=count, milli=milli))
     claims = (PodResourceClaim("gpu", resource_claim_name=name),)
     return make_pod(name, resource_claims=claims, **spec)
 
@@ -175,8 +162,8 @@ class Taken(NamedTuple):
         Taken(PAIRS, (LINK,), ((1, 0),), (2, 0), ["d2", "d3"]),
         Taken(NESTED, (ROOT, LINK), ((2, 0),), (2, 0), ["d2", "d3"]),
         Taken(NESTED, (ROOT, LINK), ((2, 0),), (4, 0), ["d4", "d5", "d6", "d7"]),
-        Taken(tuple(shared(f"d{i}") for i in range(2)), (), ((1, 600),), (1, 300), ["d0"]),
-        Taken(tuple(shared(f"d{i}") for i in range(2)), (), ((1, 600),), (1, 500), ["d1"]),
+        Taken(tuple(shared_device(f"d{i}") for i in range(2)), (), ((1, 600),), (1, 300), ["d0"]),
+        Taken(tuple(shared_device(f"d{i}") for i in range(2)), (), ((1, 600),), (1, 500), ["d1"]),
         Taken(
             tuple(half(f"{gpu}{i}", gpu) for i in (0, 1) for gpu in "xy"),
             (),
@@ -224,8 +211,8 @@ def test_first_fit_where_it_is_off() -> None:
     [
         ({"a": FOUR_AND_TWO[:4], "b": PAIRS[:2]}, (LINK,), [], (2, 0), "b"),
         ({"a": PAIRS[:4], "b": FOUR_AND_TWO[:4]}, (LINK,), [], (3, 0), "b"),
-        ({"a": (shared("d0"),), "b": (shared("d0"),)}, (), [(1, 500)], (1, 500), ""),
-        ({"a": (shared("d0"),), "b": ()}, (), [], None, "b"),
+        ({"a": (shared_device("d0"),), "b": (shared_device("d0"),)}, (), [(1, 500)], (1, 500), ""),
+        ({"a": (shared_device("d0"),), "b": ()}, (), [], None, "b"),
     ],
     ids=[
         "the smallest island that has enough",
@@ -257,7 +244,7 @@ def test_what_is_left_serves_the_demand(expected: str, asked: int, want: str) ->
     """Of a device 500 are left on node a, 300 on node b. A share goes where the rest is of use to
     what is expected; where it is of use on both, to the fuller one.
     """
-    context = world(a=(shared("d0"),), b=(shared("d0"),))
+    context = world(a=(shared_device("d0"),), b=(shared_device("d0"),))
     demand = (ExpectedRequest("gpu", 1, (ExpectedCapacity("milli", expected),)),)
     by = revision(demand=demand)
     for node, milli in (("a", 500), ("b", 700)):
@@ -311,7 +298,7 @@ def test_demand_is_what_pods_on_nodes_ask_for(steps: list[tuple[str, int, bool]]
 
 def test_learnt_demand_is_used() -> None:
     """Halves are packed as if they had been told."""
-    context, by = world(a=(shared("d0"),), b=(shared("d0"),)), revision()
+    context, by = world(a=(shared_device("d0"),), b=(shared_device("d0"),)), revision()
     first = placed(user(context, "one", 1, 500), context, by)
     assert placed(user(context, "two", 1, 500), context, by) == first
 

@@ -16,14 +16,9 @@ from moorage.core.devices.uses import AvailableDevices, DevicesInUse, DeviceUse
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.resource_claims import (
     CapacityRequirements,
-    Device,
     DeviceAttribute,
-    DeviceCapacity,
     DeviceClass,
     DeviceSubRequest,
-    ResourcePool,
-    ResourceSlice,
-    ResourceSliceSpec,
 )
 from moorage.core.plugins.device_scoring.arguments import (
     DeviceScoringArgs,
@@ -34,7 +29,7 @@ from moorage.core.plugins.device_scoring.demand import told_demand
 from moorage.core.plugins.device_scoring.device_order import DeviceOrder
 from moorage.core.plugins.device_scoring.device_units import units_of
 from moorage.core.plugins.device_scoring.waste import WasteTable
-from tests.builders import make_node
+from tests.builders import make_node, make_slice, shared_device
 
 CLASSES = {"gpu": DeviceClass(ObjectMeta("gpu"))}
 LINK = "a.test/link"
@@ -46,17 +41,10 @@ kinds = st.tuples(
 
 def offer_of(used: list[int]) -> AvailableDevices:
     """Shared devices, of which so many thousandths are used, each two with a link."""
-    devices = tuple(
-        Device(
-            name=f"d{i}",
-            attributes={LINK: DeviceAttribute(integer=i // 2)},
-            capacity={"milli": DeviceCapacity("1000")},
-            allow_multiple_allocations=True,
-        )
-        for i in range(len(used))
-    )
-    spec = ResourceSliceSpec("n", driver="a.test", pool=ResourcePool("n", 1, 1), devices=devices)
-    piece = ResourceSlice(ObjectMeta("n"), spec)
+    devices = [
+        shared_device(f"d{i}", **{LINK: DeviceAttribute(integer=i // 2)}) for i in range(len(used))
+    ]
+    piece = make_slice("n", devices)
     pools = gather_pools({PoolId("a.test", "n"): [piece]}, make_node("n"))
     uses = DevicesInUse()
     for one, milli in zip(pools[0].devices, used, strict=True):
