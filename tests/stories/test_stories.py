@@ -44,6 +44,7 @@ _LEFT: Final = (
     "/apis/apps/v1/namespaces/default/deployments",
     "/apis/batch/v1/namespaces/default/jobs",
     "/api/v1/namespaces/default/pods",
+    "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups",
     "/apis/moorage.dev/v1alpha1/schedulerprofiles",
     "/apis/moorage.dev/v1alpha1/pluginconfigs",
     f"{_CRDS}?fieldSelector=metadata.name=podgroups.scheduling.x-k8s.io",

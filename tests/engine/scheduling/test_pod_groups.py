@@ -37,12 +37,12 @@ def member(name: str, of: str = "g", **spec: Any) -> Pod:
     return msgspec.structs.replace(pod, spec=spec_of)
 
 
-def run(story: Callable[[Running], Awaitable[None]], nodes: int = 1) -> None:
-    """In a leading engine."""
+def run(story: Callable[[Running], Awaitable[None]], nodes: int = 1, **profile: Any) -> None:
+    """In a leading engine; ``profile``: the spec of the profile."""
 
     async def whole() -> None:
         world = Running()
-        async with world.leading(a_body("test"), nodes=nodes):
+        async with world.leading(a_body("test", **profile), nodes=nodes):
             await story(world)
 
     asyncio.run(whole())
@@ -85,6 +85,26 @@ def test_a_gang_goes_as_one() -> None:
         assert (placed(world, "abc"), condition(world)) == ("abc", ("True", ""))
 
     run(story)
+
+
+def test_where_members_lie_is_told() -> None:
+    """Once the minimum is bound, where a domain is preferred."""
+
+    async def story(world: Running) -> None:
+        come(world, *(make_node(f"r{i}", labels={"rack": f"r{i}"}) for i in range(2)))
+        come(world, make_node("wide", cpu="9", labels={"rack": "wide"}))
+        await world.clock.advance(1.0)
+        come(world, group(3), *map(member, "abc"))
+        await world.clock.advance(3.0)
+        assert {world.node(name) for name in "abc"} == {"wide"}
+        assert condition(world) == (
+            "True",
+            "all members lie in rack=wide; 2 of 3 values of rack have no room for 3 members",
+        )
+
+    preferred = {"preferredTopologyKeys": ["rack"]}
+    config = {"name": "TopologyPlacementGenerator", "args": preferred}
+    run(story, pluginConfig=[config])
 
 
 def test_a_gang_that_does_not_fit() -> None:

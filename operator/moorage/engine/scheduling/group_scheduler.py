@@ -15,7 +15,7 @@ from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
 from moorage.core.cycle.group_cycle import GroupAttempt, PlaceMember
 from moorage.core.cycle.group_surroundings import GroupSurroundings
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import SUCCESS, Code
+from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
@@ -94,6 +94,8 @@ class GroupScheduler:
         """Groups of which it was reported that they did not fit in time, and since when they had
         been complete.
         """
+        self._placed_as: dict[PodGroupState, Status] = {}
+        """What is to be said of groups once their minimum is bound: in which domain members lie."""
         self._scheduling = GroupScheduling(context, fork)
         self._holds = GroupHolds(context.cache.nominations, reports.pod_conditions, self._unplaced)
 
@@ -125,7 +127,9 @@ class GroupScheduler:
             place,
             lambda: _gone(members) or broken(),
         )
-        if outcome.status.code is not Code.SUCCESS:
+        if outcome.status.code is Code.SUCCESS:
+            self._remember(group, outcome.status)
+        else:
             self._group_conditions.report(attempt.group, outcome.status)
         note = self._overdue_note(group, now) if waits else ""
         decided = [_with_note(outcome.members[member.uid], note) for member in members]
@@ -161,6 +165,12 @@ class GroupScheduler:
         self._report_overdue(now)
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _remember(self, group: PodGroupState, status: Status) -> None:
+        """What is said of where members lie, until their minimum is bound."""
+        self._placed_as = {one: said for one, said in self._placed_as.items() if one.present}
+        if status.reasons:
+            self._placed_as[group] = status
 
     def _record_attempt(
         self, group: PodGroupState, outcomes: Sequence[Decision], waits: bool, holds: bool
@@ -205,7 +215,7 @@ class GroupScheduler:
             del groups.unsaid[group]
             spec = groups.spec(group) if groups.is_met_unsaid(group) else None
             if spec is not None:
-                self._group_conditions.report(spec, SUCCESS)
+                self._group_conditions.report(spec, self._placed_as.pop(group, SUCCESS))
 
     def _report_overdue(self, now: float) -> None:
         for group, diagnoses in list(self._unplaced.items()):
