@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from tests.rig import ControlPlane
 from tests.rig.certificates import Authority
 from tests.rig.clients import Client
 from tests.rig.demo import node
-from tests.rig.extenders import Extender
+from tests.rig.extenders import Extender, binding, letting
 from tests.rig.objects import create, delete
 from tests.rig.operators import NAMESPACE, Operator, install, until
 
@@ -70,30 +70,6 @@ class World:
         return next(
             (one.get("message", "") for one in conditions if one["type"] == "PodScheduled"), ""
         )
-
-
-def letting(*nodes: str) -> Callable[[dict[str, Any]], Any]:
-    """A filter that lets these nodes through, whether it gets names or nodes."""
-
-    def says(question: dict[str, Any]) -> Any:
-        whole = question["Nodes"]
-        names = (
-            question["NodeNames"]
-            if whole is None
-            else [item["metadata"]["name"] for item in whole["items"]]
-        )
-        passed = [name for name in names if name in nodes]
-        failed = dict.fromkeys((name for name in names if name not in nodes), "not today")
-        if whole is None:
-            return {"NodeNames": passed, "FailedNodes": failed}
-        return {
-            "Nodes": {
-                "items": [item for item in whole["items"] if item["metadata"]["name"] in nodes]
-            },
-            "FailedNodes": failed,
-        }
-
-    return says
 
 
 def a_profile(name: str, url: str, **extender: Any) -> dict[str, Any]:
@@ -209,25 +185,7 @@ def test_an_extender_that_fails_is_told_and_asked_again(world: World) -> None:
 
 def test_the_extender_binds(world: World) -> None:
     """The operator creates no binding, and tells of it as of its own."""
-
-    def bind(question: dict[str, Any]) -> Any:
-        target = {"apiVersion": "v1", "kind": "Node", "name": question["Node"]}
-        metadata = {
-            "name": question["PodName"],
-            "namespace": question["PodNamespace"],
-            "uid": question["PodUID"],
-        }
-        with contextlib.closing(Client(world.rig)) as client:
-            path = (
-                f"/api/v1/namespaces/{question['PodNamespace']}/pods/{question['PodName']}/binding"
-            )
-            client.post(
-                path,
-                {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target},
-            )
-        return {}
-
-    world.extender.says["bind"] = bind
+    world.extender.says["bind"] = binding(world.rig)
     world.extender.says["filter"] = letting(NODES[0])
     world.create("bound", profile="binding")
     assert world.node("bound") == NODES[0]

@@ -11,6 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.rig.base import ControlPlane
+from tests.rig.clients import Client
+
 
 class Extender:
     """Says what a test wants, and remembers what it was asked: ``says[verb]`` makes the answer of
@@ -58,3 +61,42 @@ class Extender:
             for asked, question in list(self.asked)
             if asked == verb and question["Pod"]["metadata"]["name"] == pod
         ]
+
+
+def letting(*nodes: str) -> Callable[[dict[str, Any]], Any]:
+    """A filter that lets these nodes through, whether it gets names or nodes."""
+
+    def says(question: dict[str, Any]) -> Any:
+        whole = question["Nodes"]
+        names = (
+            question["NodeNames"]
+            if whole is None
+            else [item["metadata"]["name"] for item in whole["items"]]
+        )
+        passed = [name for name in names if name in nodes]
+        failed = dict.fromkeys((name for name in names if name not in nodes), "not today")
+        if whole is None:
+            return {"NodeNames": passed, "FailedNodes": failed}
+        return {
+            "Nodes": {
+                "items": [item for item in whole["items"] if item["metadata"]["name"] in nodes]
+            },
+            "FailedNodes": failed,
+        }
+
+    return says
+
+
+def binding(rig: ControlPlane) -> Callable[[dict[str, Any]], Any]:
+    """A bind verb that does it, as the cluster's administrator."""
+
+    def says(question: dict[str, Any]) -> Any:
+        name, place = question["PodName"], question["PodNamespace"]
+        metadata = {"name": name, "namespace": place, "uid": question["PodUID"]}
+        target = {"apiVersion": "v1", "kind": "Node", "name": question["Node"]}
+        made = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        with contextlib.closing(Client(rig)) as client:
+            client.post(f"/api/v1/namespaces/{place}/pods/{name}/binding", made)
+        return {}
+
+    return says
