@@ -59,9 +59,9 @@ class Step:
     """What happens in the cluster once the leader is gone."""
     removed: int = 0
     """How many pods may be preempted in all."""
-    may_be_late: bool = True
-    """Whether the pod has all it needs, should what a stopped leader had sent arrive after the next
-    one began; docs/limits.md says of which requests this can be so.
+    unless: signal.Signals | None = None
+    """By what a leader comes to another end here. One that is told to end gives the devices back.
+    One that was stopped may have sent what arrives when the next one leads (docs/limits.md).
     """
     ends: Callable[[Gangs], None] = lambda gang: gang.whole(3, *"012")
     """Waits for what has to become of it."""
@@ -213,6 +213,7 @@ WITH_DEVICES: Final = (
         lambda gang: allocated(gang, 1),
         BINDING,
         then=another,
+        unless=signal.SIGTERM,
         ends=one_after_the_other,
     ),
     Step(
@@ -220,7 +221,7 @@ WITH_DEVICES: Final = (
         extended,
         lambda gang: allocated(gang, 1),
         BINDING,
-        may_be_late=False,
+        unless=signal.SIGSTOP,
         ends=with_one_claim,
     ),
     Step(
@@ -228,7 +229,7 @@ WITH_DEVICES: Final = (
         extended,
         lambda gang: allocated(gang, 1),
         "PATCH .*/pods/a/status",
-        may_be_late=False,
+        unless=signal.SIGSTOP,
         ends=with_one_claim,
     ),
 )
@@ -365,7 +366,7 @@ def check(gangs: dict[str, Gangs], steps: Sequence[Step]) -> None:
 def play(rig: Rig, number: signal.Signals) -> None:
     """The leader gets a signal in the middle of all steps; the other one ends what was begun."""
     gate = Gate()
-    steps = [step for step in STEPS if step.may_be_late or number is not signal.SIGSTOP]
+    steps = [step for step in STEPS if step.unless is not number]
     with contextlib.closing(Client(rig)) as client, replicas(rig, gate) as (old, new, proxy):
         gangs = begin(rig, client, gate, steps)
         old.signal(number)
