@@ -88,6 +88,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="queue: a group that rests hears of nothing",
+        file="core/queue/pending_moves.py",
+        old="if self._resting:",
+        new="if False:",
+        tests=("tests/engine/scheduling/test_vain_attempts.py",),
+    ),
+    Mutant(
+        name="queue: a group is tried in vain",
+        file="core/queue/pending_moves.py",
+        old="and self._unchanged(entry)",
+        new="and False",
+        tests=("tests/engine/scheduling/test_vain_attempts.py",),
+    ),
+    Mutant(
+        name="nominations: others hear of room that is only set aside",
+        file="core/columns/nominations.py",
+        old="uid not in self._aside and ",
+        new="",
+        tests=("tests/engine/scheduling/test_vain_attempts.py",),
+    ),
+    Mutant(
         name="groups: one member on a node is enough",
         file="core/queue/pod_group_members.py",
         old="least is not None and len(group.seen) >= least",
@@ -1447,7 +1468,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="group cycle: siblings stand back for each other's nominations",
         file="core/cycle/group_cycle.py",
-        old="nominations.remove(uid)\n        try:",
+        old="nominations.set_aside(uid)\n        try:",
         new="pass\n        try:",
         tests=(
             (

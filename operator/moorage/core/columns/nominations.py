@@ -62,6 +62,8 @@ class Nominator:
         """What we decided and the pod's status does not say yet, by UID; "" for no node."""
         self._lapsed: dict[str, str] = {}
         """UID -> the node that a pod's status names still, which is not kept for it any more."""
+        self._aside: set[str] = set()
+        """UIDs of pods that are set aside."""
 
     def __len__(self) -> int:
         """How many pods are nominated."""
@@ -189,6 +191,29 @@ class Nominator:
 
     def remove(self, uid: str, placed: str = "") -> None:
         """The pod waits no more: it is gone, or has its place on this node."""
+        if not placed:
+            self._aside.discard(uid)
+        self._forget(uid, placed)
+
+    def set_aside(self, uid: str) -> None:
+        """The pod is tried: its room is not kept, and nobody hears of what becomes of it, until
+        ``settle``.
+        """
+        self._aside.add(uid)
+        self._forget(uid)
+
+    def settle(self, state: Nomination, node: str) -> None:
+        """A pod that was set aside, of which this was known, has its place on a node, or (""), if
+        it is not gone, is nominated as before.
+        """
+        waits = state.uid in self._aside and not node
+        self._aside.discard(state.uid)
+        if waits:
+            self.restore(state)
+        elif state.pod is not None and state.node not in ("", node):
+            self._notify_cleared(state.pod, state.node, 1)
+
+    def _forget(self, uid: str, placed: str = "") -> None:
         if not (uid in self._records or uid in self._unwritten or uid in self._lapsed):
             return
         if uid in self._records:
@@ -250,7 +275,11 @@ class Nominator:
             row = self._nodes.row_of.get(record.node) if record is not None else None
             if row is not None:
                 self._nodes.logs[Aspect.NOMINATIONS].add(row)
-        left = old is not None and old.node not in (placed, new.node if new is not None else "")
+        left = (
+            old is not None
+            and uid not in self._aside
+            and old.node not in (placed, new.node if new is not None else "")
+        )
         tell = (
             ((self._notify_cleared, old.pod, old.node),)
             if old is not None and left and isinstance(old.pod, Pod)

@@ -168,7 +168,7 @@ class _GroupCycle:
         uids = [pod.metadata.uid for pod in self.attempt.members]
         self.nominated = {uid: nominations.state(uid) for uid in uids if uid in nominations}
         for uid in self.nominated:
-            nominations.remove(uid)
+            nominations.set_aside(uid)
         try:
             return (yield from self._run())
         except BaseException:
@@ -177,8 +177,8 @@ class _GroupCycle:
             raise
         finally:
             for uid, state in self.nominated.items():
-                if self.context.cache.pod_info(uid) is None:
-                    nominations.restore(state)
+                placed = self.context.cache.pod_info(uid)
+                nominations.settle(state, "" if placed is None else placed.node)
 
     def _run(self) -> Steps[GroupResult]:
         group, scheduled = self.attempt.group, self.attempt.scheduled
@@ -264,8 +264,8 @@ class _GroupCycle:
         if uid in self.nominated:
             nominations.restore(self.nominated[uid])
         decision = yield from self._ask_for(pod, placement)
-        if isinstance(decision, Diagnosis):
-            nominations.remove(uid)
+        if isinstance(decision, Diagnosis) and uid in self.nominated:
+            nominations.set_aside(uid)
         return decision
 
     def _ask_for(self, pod: Pod, placement: Placement) -> Steps[Decision]:

@@ -58,6 +58,8 @@ class PodGroupState:
     """UIDs of members that were seen on nodes, until the minimum is met."""
     met: bool = False
     """Whether as many were seen as it needs: those that follow or replace others need nobody."""
+    spec: GroupSpec | None = None
+    """What it asked for when that was last looked at."""
     complete: bool = False
     complete_since: float = 0.0
     needed: int = 0
@@ -101,6 +103,8 @@ class PodGroupTracker:
         """
         self.dirty: dict[PodGroupState, None] = {}
         """Groups that ``recheck`` has to look at."""
+        self.redeclared: dict[PodGroupState, None] = {}
+        """Groups that ask for something else than before; the queue takes them out."""
         self.unsaid: dict[PodGroupState, None] = {}
         """Groups of which ``is_met_unsaid`` may hold; whoever reports it takes them out."""
         self.that_wait: dict[str, dict[GroupKey, PodGroupState]] = {}
@@ -210,7 +214,11 @@ class PodGroupTracker:
                 yield group
 
     def _recheck(self, group: PodGroupState, now: float) -> bool:
-        least = self.min_count(group)
+        spec = self.spec(group)
+        if spec != group.spec:
+            group.spec = spec
+            self.redeclared[group] = None
+        least = None if spec is None else spec.min_count
         self._look_whether_met(group)
         if self.is_met_unsaid(group):
             self.unsaid[group] = None
@@ -358,6 +366,7 @@ class PodGroupTracker:
     def _forget(self, group: PodGroupState) -> None:
         self.changed.pop(group, None)
         self.unsaid.pop(group, None)
+        self.redeclared.pop(group, None)
         parts = self._groups.get(group.key, {})
         if parts.get(group.scheduler_name) is group:
             del parts[group.scheduler_name]
@@ -377,6 +386,15 @@ class PodGroupTracker:
             )
             for part in parts
         )
+
+
+def rejectors(entry: QueuedPodInfo, plugins: frozenset[str], rejected: bool) -> frozenset[str]:
+    """Who keeps a pod out whose attempt failed by a rejection or (not ``rejected``) by a fault:
+    these plugins; its group, where only that was rejected; nobody after a fault.
+    """
+    if not rejected:
+        return frozenset()
+    return plugins or frozenset({POD_GROUP_GATE} if entry.as_group else ())
 
 
 def _waiting_for(key: GroupKey) -> str:

@@ -29,6 +29,7 @@ from moorage.core.framework.object_changes import only_status_changed, pod_chang
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.entry_heap import NONE_LATE
+from moorage.core.queue.group_moves import GroupMoves
 from moorage.core.queue.hints import ProfileQueueConfig, QueueingHints
 from moorage.core.queue.moves import (
     NOMINATION_CHANGED,
@@ -41,7 +42,6 @@ from moorage.core.queue.moves import (
     IllegalTransition,
 )
 from moorage.core.queue.outlook import Outlook
-from moorage.core.queue.pending_moves import PendingMoves
 from moorage.core.queue.pod_group_members import AVAILABLE_STATES, PodGroupTracker
 from moorage.core.queue.queued_pod import (
     QueueCounts,
@@ -78,10 +78,11 @@ class SchedulingQueue:
         self._sort = sort
         self._listener = listener
         self._profiles = QueueingHints(groups.store, listener)
-        self._pending = PendingMoves(max_unschedulable)
-        self._queues = SubQueues(sort, self._profiles, groups, self._pending, listener)
+        self._queues = SubQueues(sort, self._profiles, groups, listener, max_unschedulable)
+        self._pending = self._queues.pending
         self.outlook = Outlook(self._queues, self._profiles, self._pending, groups)
         self._index, self._in_flight = self._queues.index, self._queues.in_flight
+        self._group_moves = GroupMoves(sort, self._queues, self._profiles, groups)
 
     # ---- pods come, change and go ----------------------------------------------------------------
 
@@ -106,6 +107,9 @@ class SchedulingQueue:
                 self._in_flight.requeue_anyway(entry)
             return
         self._queues.place(entry)
+        if events and entry.state is QueueState.UNSCHEDULABLE:
+            self._in_flight.requeue_anyway(entry)
+            self._pending.resting.wake()
         if entry.state in (QueueState.UNSCHEDULABLE, QueueState.GATED):
             for event in events:
                 if self._profiles.is_worth_requeuing(event, entry) and self._queues.enqueue(
@@ -140,7 +144,7 @@ class SchedulingQueue:
         """
         self.flush(now)
         while (entry := self._next(early, full, late)) is not None:
-            companions = self._companions(entry, now) if entry.group else []
+            companions = self._group_moves.companions(entry, now) if entry.group else []
             if entry.state is QueueState.BACKOFF:
                 self._listener.pod_enqueued(QueueState.ACTIVE.value, POP_FROM_BACKOFF_Q)
             if self._begin_attempt(entry):
@@ -206,6 +210,7 @@ class SchedulingQueue:
         Returns how many moved.
         """
         self._in_flight.record(event)
+        self._pending.resting.wake()
         for pods in (self._queues.gated, self._queues.unschedulable):
             for scheduler_name, plugin, _ in pods.blocked_counts():
                 registrations = self._profiles.matching_hints(scheduler_name, plugin, event)
@@ -226,6 +231,7 @@ class SchedulingQueue:
         for entry in self._in_flight:
             if entry.scheduler_name == scheduler_name:
                 self._in_flight.requeue_anyway(entry)
+        self._pending.resting.wake()
         for plugin in sorted(plugins):
             blocked = self._queues.unschedulable.blocked_by(scheduler_name, plugin)
             for alike in list(blocked.groups.values()):
@@ -252,11 +258,7 @@ class SchedulingQueue:
         changed. Returns how many.
         """
         moved = sum(self._queues.enqueue(*due, now) for due in self._pending.next_slice(now))
-        if self.groups.dirty:
-            for group in self.groups.recheck(now):
-                for entry in list(group.waiting.values()):
-                    moved += self._queues.enqueue(entry, POD_GROUP_CHANGED, now)
-        return moved
+        return moved + (self._group_moves.flush(now) if self.groups.dirty else 0)
 
     def next_deadline(self, now: float) -> float | None:
         """When ``flush`` will have something to do, not before ``now``; None when only events can
@@ -355,22 +357,6 @@ class SchedulingQueue:
             if entry is not None and not entry.may_go_early:
                 return None
         return entry
-
-    def _companions(self, entry: QueuedPodInfo, now: float) -> list[QueuedPodInfo]:
-        """The members of its group that are to go in flight with a pod, in the queue's order.
-
-        Plugins may have shut a gate since some of them were rejected; then the group may not be
-        complete any more, and the pod gated.
-        """
-        with self._queues.dropping_on_error(entry):
-            for other in self.groups.companions(entry):
-                rejected = other.state is QueueState.UNSCHEDULABLE
-                if rejected and self._profiles.gating_plugin(other, now):
-                    self._queues.enqueue(other, POD_GROUP_CHANGED, now)
-            self.flush(now)
-            if entry.state in AVAILABLE_STATES:
-                return sorted(self.groups.companions(entry), key=self.sort_key)
-        return []
 
     def _begin_attempt(self, entry: QueuedPodInfo) -> bool:
         """Take a pod in flight. Whether it could be: it may have been gated meanwhile."""

@@ -58,7 +58,7 @@ class InFlightPods:
     the next such event. So events are noted while anything is in flight, the last few of them; a
     pod that was out for longer is taken to have missed everything.
 
-    ``QueuedPodInfo.events_seen`` is the number of events noted before its attempt began.
+    ``QueuedPodInfo.events_seen`` is the number of events before its attempt began.
     """
 
     def __init__(self) -> None:
@@ -83,9 +83,9 @@ class InFlightPods:
 
     def record(self, event: ClusterEvent) -> None:
         """Remember an event for those who are out."""
+        self._event_count += 1
         if self._entries:
             size = len(_encode((event.old, event.new)))
-            self._event_count += 1
             self._events.append(event)
             self._sizes.append(size)
             self._total += size
@@ -101,6 +101,10 @@ class InFlightPods:
         return (
             list(itertools.islice(self._events, len(self._events) - count, None)) if count else []
         )
+
+    def unchanged_since(self, entry: QueuedPodInfo) -> bool:
+        """Whether nothing has happened since the pod's last attempt began."""
+        return entry.events_seen == self._event_count
 
     def counts(self) -> dict[str, int]:
         """How many events are kept, by their label, and under PodPopped how many pods are out."""
@@ -118,7 +122,8 @@ class InFlightPods:
 class SubQueues:
     """Moves pods from one sub-queue to another.
 
-    ``index`` knows all pods, those in no sub-queue, too.
+    ``index`` knows all pods, those in no sub-queue, too. ``max_unschedulable`` as in
+    ``PendingMoves``.
     """
 
     def __init__(
@@ -126,8 +131,8 @@ class SubQueues:
         sort: QueueSortFn,
         profiles: QueueingHints,
         groups: PodGroupTracker,
-        pending: PendingMoves,
         listener: QueueListener,
+        max_unschedulable: float,
     ) -> None:
         self._profiles = profiles
         self._groups = groups
@@ -147,12 +152,13 @@ class SubQueues:
         self.unschedulable = BlockedPods(profiles.equivalence_class_of)
         self.gated = BlockedPods(profiles.equivalence_class_of)
         self.in_flight = InFlightPods()
+        self.pending = pending = PendingMoves(max_unschedulable, self.in_flight.unchanged_since)
         self._holders: Mapping[QueueState | None, tuple[SubQueue, ...]] = {
             None: (),
             QueueState.UNSERVED: (),
             QueueState.ACTIVE: (self.active,),
             QueueState.BACKOFF: (self.backoff, pending.deadlines),
-            QueueState.UNSCHEDULABLE: (self.unschedulable, pending.deadlines),
+            QueueState.UNSCHEDULABLE: (self.unschedulable, pending.resting, pending.deadlines),
             QueueState.GATED: (self.gated, pending.deadlines),
             QueueState.IN_FLIGHT: (self.in_flight,),
         }

@@ -28,7 +28,7 @@ from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod, belongs_to_node, on_node, priority
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import ProfileQueueConfig, queue_config_of
-from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.pod_group_members import PodGroupTracker, rejectors
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.simulation.reasons import reasons
@@ -296,8 +296,9 @@ class Simulator:
         if outcome.nominated_node is not None:
             self.context.cache.nominations.nominate(entry.pod, outcome.nominated_node, outcome.held)
         self._make_room(outcome)
-        rejectors = outcome.unschedulable_plugins if outcome.code in REJECTED else frozenset()
-        self.queue.requeue(entry, rejectors, self.now, outcome.code is Code.PENDING)
+        rejected = outcome.code in REJECTED
+        kept_out_by = rejectors(entry, outcome.unschedulable_plugins, rejected)
+        self.queue.requeue(entry, kept_out_by, self.now, outcome.code is Code.PENDING)
         futile = self._preemptions[entry.uid] > MAX_PREEMPTIONS
         if futile or entry.consecutive_errors_count >= MAX_FAULTS:
             self.queue.remove(entry.uid)

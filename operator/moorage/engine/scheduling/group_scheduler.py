@@ -33,7 +33,7 @@ from moorage.engine.reports.pod_conditions import (
     PodConditionWriter,
     pod_object,
 )
-from moorage.engine.scheduling.group_holds import HOLD_MESSAGE, GroupHolds
+from moorage.engine.scheduling.group_holds import HOLD_AFTER_SECONDS, HOLD_MESSAGE, GroupHolds
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event, ObjectRef
 
@@ -160,6 +160,7 @@ class GroupScheduler:
         which have not fitted in time.
         """
         self._holds.end_if_due(now)
+        self._try_holding(now)
         self._report_met()
         self._report_gated(now)
         self._report_overdue(now)
@@ -189,6 +190,16 @@ class GroupScheduler:
         else:
             self._unplaced.pop(group, None)
             self._overdue.pop(group, None)
+
+    def _try_holding(self, now: float) -> None:
+        """Have groups tried that may hold room by now, and might not in their last attempt, though
+        nothing has happened.
+        """
+        for group in list(self._unplaced):
+            entry = next(iter(group.waiting.values()), None)
+            due = group.complete_since + HOLD_AFTER_SECONDS
+            if entry and entry.timestamp < due <= now and self._holds.may_hold(group, now):
+                self._queue.retry(entry.uid, now)
 
     def _report_gated(self, now: float) -> None:
         reported = self._last_report = {

@@ -21,6 +21,7 @@ from moorage.core.framework.object_changes import resources_freed
 from moorage.core.framework.status import REJECTED, Code
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import on_node
+from moorage.core.queue.pod_group_members import rejectors
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.catching import Catching
@@ -164,8 +165,8 @@ class CycleOutcomes:
             # there will be no room: whoever may take what there is
             if isinstance(error, EvictionBlocked):
                 self.nomination_controller.nominate(diagnosis.pod, "")
-            rejectors = frozenset() if error else diagnosis.unschedulable_plugins
-            self.queue.requeue(entry, rejectors, self.ports.clock.boottime())
+            kept_out_by = rejectors(entry, diagnosis.unschedulable_plugins, error is None)
+            self.queue.requeue(entry, kept_out_by, self.ports.clock.boottime())
             if error is not None:
                 reason = UNSCHEDULABLE if isinstance(error, EvictionBlocked) else SCHEDULER_ERROR
                 update = PodConditionUpdate(diagnosis.pod, reason, f"preemption: {error}")
@@ -234,9 +235,10 @@ class CycleOutcomes:
 
     def _requeue_rejected(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:
         """Back to the queue, and say why."""
-        rejectors = diagnosis.unschedulable_plugins if diagnosis.code in REJECTED else frozenset()
+        rejected = diagnosis.code in REJECTED
+        kept_out_by = rejectors(entry, diagnosis.unschedulable_plugins, rejected)
         self.queue.requeue(
-            entry, rejectors, self.ports.clock.boottime(), diagnosis.code is Code.PENDING
+            entry, kept_out_by, self.ports.clock.boottime(), diagnosis.code is Code.PENDING
         )
         self._report(entry, diagnosis, seconds)
 
