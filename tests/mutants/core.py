@@ -109,6 +109,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=("tests/engine/scheduling/test_vain_attempts.py",),
     ),
     Mutant(
+        name="queue: members of a group go before all have moved",
+        file="core/queue/group_moves.py",
+        old="return {group.scheduler_name for group in self.left}",
+        new="return set()",
+        tests=("tests/core/queue/test_slices.py",),
+    ),
+    Mutant(
+        name="queue: a group that goes leaves some behind",
+        file="core/queue/group_moves.py",
+        old="if group in self.left:",
+        new="if False:",
+        tests=("tests/core/queue/test_slices.py",),
+    ),
+    Mutant(
         name="groups: one member on a node is enough",
         file="core/queue/pod_group_members.py",
         old="least is not None and len(group.seen) >= least",

@@ -26,6 +26,7 @@ from tests.core.queue.helpers import (
     node_relabelled,
     relabelled,
 )
+from tests.core.queue.test_pod_group_members import declared, member
 
 MANY = 2 * MOVES_PER_SLICE + MOVES_PER_SLICE // 2
 
@@ -277,3 +278,44 @@ def test_what_a_pod_in_flight_misses_is_replayed_as_ever() -> None:
     assert rig.queue.moves_pending
     rig.refuse("flying", "Size")
     assert rig.place("flying") is QueueState.BACKOFF
+
+
+# ---- groups --------------------------------------------------------------------------------------
+
+
+def test_members_of_a_group_move_in_slices() -> None:
+    """None of them goes before all have moved, nor does another pod of their profile; others do."""
+    rig = Rig()
+    rig.queue.groups.all_listed()
+    rig.queue.set_profile("other", rig.view, rig.now)
+    for i in range(MANY):
+        rig.queue.add(member(f"m{i}"), rig.now)
+    rig.queue.flush(rig.now)
+    rig.add("alone", priority=1)
+    rig.store.put(declared(MANY))
+    moved = [rig.queue.flush(rig.now)]
+    rig.add("elsewhere", scheduler="other")
+    assert rig.pop() == "elsewhere"
+    assert rig.pop() == "alone"
+    assert rig.pop() == "m0"
+    assert len(rig.entry("m0").companions) == MANY - 1
+    assert moved == [MOVES_PER_SLICE]
+
+
+def test_a_group_that_changes_again_and_again_keeps_nobody_waiting() -> None:
+    """After so many slices somebody goes; a group that does goes whole."""
+    rig = Rig()
+    rig.queue.groups.all_listed()
+    count = MANY
+    for i in range(count):
+        rig.queue.add(member(f"h{i}", "h"), rig.now)
+    rig.store.put(declared(count, "h"))
+    while rig.queue.moves_pending:
+        rig.queue.flush(rig.now)
+    pops = []
+    for i in range(MAX_SLICES_WITHOUT_POP + 2):
+        rig.store.put(declared(count + 1 - i % 2, "h"))
+        pops.append(rig.pop())
+    assert set(pops[:-2]) == {None}
+    (went,) = {pop for pop in pops if pop}
+    assert len(rig.entry(went).companions) == count - 1

@@ -258,13 +258,15 @@ class SchedulingQueue:
         changed. Returns how many.
         """
         moved = sum(self._queues.enqueue(*due, now) for due in self._pending.next_slice(now))
-        return moved + (self._group_moves.flush(now) if self.groups.dirty else 0)
+        if self.groups.dirty or self._group_moves.left:
+            moved += self._group_moves.flush(now)
+        return moved
 
     def next_deadline(self, now: float) -> float | None:
         """When ``flush`` will have something to do, not before ``now``; None when only events can
         make it so.
         """
-        return self._pending.next_deadline(now)
+        return now if self._group_moves.left else self._pending.next_deadline(now)
 
     # ---- profiles --------------------------------------------------------------------------------
 
@@ -297,7 +299,7 @@ class SchedulingQueue:
         """Whether pods are due to be moved and wait for their slice: ``flush`` moves the next,
         nobody is popped before, for a time.
         """
-        return self._pending.left
+        return self._pending.left or bool(self._group_moves.left)
 
     def get(self, uid: str) -> QueuedPodInfo | None:
         """The entry of a pod, if it is here."""
@@ -351,6 +353,8 @@ class SchedulingQueue:
         """The pod whose turn it is; None while that is not known."""
         if not self._pending.may_pop:
             return None
+        if self._group_moves.left:
+            full = {*full, *self._group_moves.held_profiles}
         entry = self._queues.active.first(full, late)
         if entry is None and early:
             entry = self._queues.backoff.first(full)
