@@ -23,6 +23,7 @@ from pathlib import Path
 import pytest
 
 from moorage.apps.run import operator_process
+from tests.rig.operators import until
 
 NOWHERE = "http://127.0.0.1:9"
 """Nobody listens at the discard port."""
@@ -129,6 +130,14 @@ def test_without_an_api_server_it_lives_is_not_ready_and_ends_when_told() -> Non
         assert process.wait(20) == 0
 
 
+def serves(port: int) -> bool:
+    """Whether it answers, and well."""
+    try:
+        return answer(port, "/livez") == (200, "ok")
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize("kind", ["blocked", "full", "closed"])
 def test_a_standard_error_that_takes_nothing_holds_nobody_up(kind: str) -> None:
     """Be it a pipe that nobody reads, a full disk or not there at all: it serves, and ends in time
@@ -160,12 +169,7 @@ def test_a_standard_error_that_takes_nothing_holds_nobody_up(kind: str) -> None:
         subprocess.Popen(command, stderr=writing if kind == "blocked" else full) as process,
     ):
         try:
-            until = time.monotonic() + 20
-            while time.monotonic() < until and process.poll() is None:
-                with contextlib.suppress(OSError):
-                    assert answer(port, "/livez") == (200, "ok")
-                    break
-                time.sleep(0.05)
+            until(lambda: serves(port), "/livez", 60)
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
         finally:

@@ -25,7 +25,7 @@ def on_both(scenario: Callable[[SideLoop], Coroutine[Any, Any, T]]) -> T:
 
     async def main() -> T:
         with SideLoop() as side:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 return await scenario(side)
 
     return asyncio.run(main())

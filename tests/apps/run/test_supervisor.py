@@ -224,7 +224,7 @@ def run(scenario: Callable[[FakeParts], Coroutine[Any, Any, None]]) -> tuple[int
         supervised = asyncio.create_task(parts.supervisor.run())
         await settle()
         await scenario(parts)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             return await supervised, parts
 
     return asyncio.run(both())
@@ -234,7 +234,7 @@ async def leading(parts: FakeParts) -> None:
     """Get as far as deciding."""
     parts.synced()
     parts.granted.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while parts.state.phase is not ReplicaPhase.LEADING:
             await asyncio.sleep(0)
 
