@@ -17,7 +17,7 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_preemption import GroupPreemption, make_room
 from moorage.core.cycle.group_seats import seats_for
-from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupSurroundings
+from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupNews, GroupSurroundings
 from moorage.core.framework.extenders import (
     AskFilter,
     AskPriorities,

@@ -161,6 +161,20 @@ def test_too_few_are_left(after: int) -> None:
     assert not any("preemption" in note for note in notes), "no copy is made for it"
 
 
+def test_room_is_made_for_those_that_are_left() -> None:
+    """Members that are deleted meanwhile need none."""
+    bench = a_bench(8, nodes=2)
+    bench.pods.put(versioned(make_pod("low", cpu="4", node="n0", priority=0)))
+    come(bench, "g", 10, priority=5, cores=8, least=8)
+    begun(bench, 3)
+    shrink(bench, "g0", "g9")
+    run(bench, until=lambda: bool(victims(bench)))
+    ((task, _),) = bench.preemptor.held
+    assert victims(bench) == [{"low"}]
+    there = {entry.pod.metadata.name for entry, one in task.waiting if one.nominated_node}
+    assert there == {f"g{i}" for i in range(1, 9)}
+
+
 def test_a_minimum_that_changes_meanwhile_counts() -> None:
     """It is read again before anything is bound."""
     bench = a_bench(8)
