@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
@@ -49,32 +50,47 @@ _PLUGINS: Final = (
 )
 
 
-def allocated(order: Sequence[int], told: bool) -> float:
-    """Percent of GPUs given away, the mean over all arrivals at which demand rounds to 130 %."""
+class Placed(NamedTuple):
+    """Percent of all GPUs: ``given`` away, the mean over all arrivals at which demand rounds to
+    130 %; ``left`` in the end, and of these ``stranded``: on nodes with less cpu than half of the
+    pods with GPUs ask for.
+    """
+
+    given: float
+    left: float
+    stranded: float
+
+
+def place(order: Sequence[int], told: bool) -> Placed:
+    """One pod after another; one that fits nowhere is dropped."""
     pods, nodes = trace.pods(), trace.nodes()
     context, revision = CycleContext(_cluster(nodes)), _revision(told)
     most = sum(node.gpus for node in nodes) * WHOLE
-    asked = given = 0
-    shares = []
-    for arrival, place in enumerate(order):
-        pod = pods[place]
-        size = pod.gpus * pod.milli
-        asked += size
-        given += size * _is_placed(_pod(arrival, pod, context), revision, context)
+    asked, shares = 0, []
+    gpus = Counter({node.name: node.gpus * WHOLE for node in nodes})
+    cpu = Counter({node.name: node.cpu for node in nodes})
+    for arrival, at in enumerate(order):
+        pod = pods[at]
+        asked += pod.gpus * pod.milli
+        if node := _node_for(_pod(arrival, pod, context), revision, context):
+            gpus[node] -= pod.gpus * pod.milli
+            cpu[node] -= pod.cpu
         if round(100 * asked / most) == _DEMAND:
-            shares.append(100 * given / most)
-    return statistics.fmean(shares)
+            shares.append(100 - 100 * gpus.total() / most)
+    usual = statistics.median(pod.cpu for pod in pods if pod.gpus)
+    stranded = sum(left for node, left in gpus.items() if cpu[node] < usual)
+    return Placed(statistics.fmean(shares), 100 * gpus.total() / most, 100 * stranded / most)
 
 
-def _is_placed(pod: Pod, revision: Revision, context: CycleContext) -> bool:
-    """Decide and commit; a pod that fits nowhere leaves nothing."""
+def _node_for(pod: Pod, revision: Revision, context: CycleContext) -> str:
+    """Decide and commit; the node, "" for a pod that fits nowhere, which leaves nothing."""
     outcome = decide(pod, revision, context)
     if isinstance(outcome, ScheduleResult):
         outcome = assume_and_reserve(outcome, context)
-    placed = isinstance(outcome, ScheduleResult)
-    if not placed:
-        context.cache.store.remove(ResourceClaim, f"default/{pod.metadata.name}")
-    return placed
+    if isinstance(outcome, ScheduleResult):
+        return outcome.node
+    context.cache.store.remove(ResourceClaim, f"default/{pod.metadata.name}")
+    return ""
 
 
 def _revision(told: bool) -> Revision:

@@ -65,7 +65,7 @@ _FINE = 64
 _LEFT_COST = 30
 """To leave all cpu of the largest node, or ``_DEVICES`` devices, costs so many thousandths of a
 device: as waste grows by little everywhere, nodes are filled up. Chosen with a plain replay of the
-openb trace (tests/bench/openb), in which 20 and 40 did equally well.
+openb trace (tests/bench/openb), in which none and half as much did about equally well.
 """
 _DEVICES = 8
 _MOST_COST = 2**39
