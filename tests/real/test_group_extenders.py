@@ -50,6 +50,11 @@ class Extended(Gangs):
         them = (member(self.place, name, schedulerName=PROFILE, **rank) for name in names)
         create(self.rig, *them)
 
+    def stir(self) -> None:
+        """Something happens: groups that were refused are tried again."""
+        path = f"/api/v1/nodes/{self.place}-0"
+        self.client.merge(path, {"metadata": {"labels": {"anything": "changed"}}})
+
     def asked(self, verb: str) -> list[str]:
         """The members about which this was asked, in order."""
         key = ("PodNamespace", "PodName")
@@ -125,6 +130,7 @@ def test_an_extender_places_and_binds_a_gang(place: Callable[[str], Extended]) -
     likes = [{"Host": name, "Score": 10} for name in gang.named(*"123")]
     gang.extender.says["prioritize"] = lambda _: likes
     gang.extender.says["filter"] = letting(*gang.named(*"0123"))
+    gang.stir()
     gang.whole(3, *"123")
     bound = check_bindings(gang.rig, gang.place, gang.uids(), 3)
     assert not any(bind.user_agent.startswith("moorage") for bind in bound)
@@ -160,6 +166,7 @@ def test_an_extender_that_spares_everybody(place: Callable[[str], Extended]) -> 
     gang.waits("extenders let nobody go from node")
     assert removals(gang.rig, gang.place) == []
     gang.extender.says["preempt"] = as_proposed
+    gang.stir()
     gang.whole(1, "0")
 
 
