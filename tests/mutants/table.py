@@ -340,7 +340,7 @@ MUTANTS: Final = (
     Mutant(
         name="budget: who is refused beside a gang that is taken back waits on",
         file="engine/scheduling/attempts.py",
-        old="            self.group_attempts.kept_out.append(entry.uid)\n",
+        old="            self.group_attempts.note_kept_out(entry.uid)\n",
         new="            pass\n",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
@@ -406,13 +406,6 @@ MUTANTS: Final = (
         tests=(
             "tests/engine/scheduling/test_extender_cycles.py::test_a_pod_that_is_gone_stays_gone",
         ),
-    ),
-    Mutant(
-        name="gangs: who did not fit beside another one waits on",
-        file="engine/scheduling/group_attempts.py",
-        old="            self.kept_out.append(pod.metadata.uid)\n",
-        new="",
-        tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="budget: a half-placed gang outlives its replica",

@@ -18,9 +18,9 @@ from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_cycle import (
     UNSCHEDULABLE_GROUP,
-    GroupAttempt,
     GroupResult,
     place_member,
     schedule_group,

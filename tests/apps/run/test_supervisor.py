@@ -240,9 +240,10 @@ async def leading(parts: FakeParts) -> None:
 
 
 async def signalled(number: signal.Signals) -> None:
-    """Send this process a signal and let it arrive."""
+    """Send this process a signal, and let it arrive and have its effect."""
     os.kill(os.getpid(), number)
     await asyncio.sleep(0.02)
+    await settle()
 
 
 CLOSED = ["Kopf stopped", "server stopped", "closed"]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import CycleContext, Decision
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, place_member, schedule_group
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult, place_member, schedule_group
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pod_groups import API, GroupKey

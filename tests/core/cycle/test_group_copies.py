@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.core.cycle.context import CycleContext
-from moorage.core.cycle.group_cycle import GroupAttempt
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_preemption import GroupPreemption, make_room
 from moorage.core.cycle.group_seats import seats_for
-from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupSurroundings
+from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupNews, GroupSurroundings
 from moorage.core.framework.extenders import (
     AskFilter,
     AskPriorities,
@@ -70,6 +70,10 @@ class Asked:
     def may_make_room(self) -> bool:
         """At any time."""
         return True
+
+    def news(self) -> GroupNews:
+        """None."""
+        return GroupNews()
 
     def ask(self, pod: Pod, question: ExtenderQuestion) -> ExtenderAnswer:
         """The answer. Raises OutOfTime."""

@@ -16,13 +16,8 @@ from hypothesis import strategies as st
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import assume_and_reserve, decide
-from moorage.core.cycle.group_cycle import (
-    GroupAttempt,
-    GroupResult,
-    PlaceMember,
-    place_member,
-    schedule_group,
-)
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult, PlaceMember, place_member, schedule_group
 from moorage.core.cycle.group_outcome import group_outcome
 from moorage.core.cycle.group_post_filter import GroupRoom
 from moorage.core.cycle.group_validation import validate
@@ -287,6 +282,7 @@ def test_a_member_that_takes_long_is_asked_again() -> None:
     )
     assert next(steps) is False
     assert next(steps) is True
+    assert next(steps) is True, "it is taken back"
     with pytest.raises(StopIteration) as end:
         next(steps)
     text = 'pod group "default/g" was overtaken while its members were placed: swapped'
@@ -309,6 +305,8 @@ def test_what_others_take_meanwhile_is_noticed(what: str) -> None:
         tried.cache.observe(intruder, pod_requests(intruder))
     else:
         tried.cache.remove_node("n1")
+    assert steps.send(True), "the last one is taken back"
+    assert steps.send(True), "and the first"
     with pytest.raises(StopIteration) as end:
         steps.send(True)
     status = end.value.value.status

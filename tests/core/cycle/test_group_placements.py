@@ -12,7 +12,8 @@ import pytest
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle.context import CycleContext, Decision
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, place_member, schedule_group
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult, place_member, schedule_group
 from moorage.core.cycle.group_placements import best
 from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.guard import guarded

@@ -10,7 +10,8 @@ import pytest
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import CycleContext, Diagnosis
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult
 from moorage.core.cycle.group_outcome import group_outcome
 from moorage.core.cycle.group_post_filter import GroupPostFilters, GroupRoom
 from moorage.core.cycle.group_steps import Steps

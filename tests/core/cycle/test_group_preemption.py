@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.core.cycle.context import CycleContext, Decision
-from moorage.core.cycle.group_cycle import GroupAttempt, place_member, schedule_group
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import place_member, schedule_group
 from moorage.core.cycle.group_preemption import GroupPreemption, make_room, units_below
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.status import Code

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.cycle.context import CycleContext
-from moorage.core.cycle.group_cycle import GroupAttempt
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_seats import seats_for
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.forks import fork

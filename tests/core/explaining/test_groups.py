@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, Decision
-from moorage.core.cycle.group_cycle import GroupAttempt, place_member, schedule_group
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import place_member, schedule_group
 from moorage.core.explaining.cluster_changes import AddedNodes, MovedPod, with_added
 from moorage.core.explaining.pending_groups import GroupExplanation, explain_group
 from moorage.core.explaining.pending_pods import Limits

@@ -13,6 +13,7 @@ import pytest
 from moorage.core.framework.extenders import ExtenderFilterResult, MetaVictims
 from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Container, Pod, ResourceRequirements
+from moorage.engine.scheduling.extender_cycles import REQUEUE_INTERVAL_SECONDS
 from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
@@ -34,6 +35,8 @@ BROKEN = Retryable("extender https://x failed: broken")
 PREFERS = {"prioritizeVerb": "p", "weight": 1}
 LONG = 15.0
 """Seconds, more than any backoff."""
+AGAIN = REQUEUE_INTERVAL_SECONDS + LONG
+"""Seconds after which a group is tried again though nothing has happened."""
 
 
 def no_node_for(name: str) -> Callable[[ExtenderCall], ExtenderFilterResult]:
@@ -370,7 +373,7 @@ def test_nobody_goes_if_extenders_would_not_have_it(verb: str) -> None:
         says = {"filter": "cannot be satisfied", "preempt": "extenders let nobody go from node"}
         assert says[verb] in condition(world)[1]
         del world.extenders.answers[verb]
-        await world.clock.advance(LONG)
+        await world.clock.advance(AGAIN)
         assert going(world) == "x"
 
     run(story, a_profile(DECIDES), nodes=1)
@@ -390,7 +393,7 @@ def test_an_extender_that_fails_while_room_is_made(verb: str, ignorable: bool) -
         await world.clock.advance(0.5)
         assert going(world) == ("x" if ignorable else "")
         assert (str(BROKEN) in condition(world)[1]) is not ignorable
-        await world.clock.advance(LONG)
+        await world.clock.advance(AGAIN)
         assert going(world) == "x"
 
     run(story, a_profile({**DECIDES, "ignorable": ignorable}), nodes=1)
@@ -405,7 +408,7 @@ def test_the_api_server_fails_while_room_is_made() -> None:
         come(world, group(2, **URGENT), *urgent("a", "b"))
         await world.clock.advance(0.5)
         assert (going(world), "could not be asked: busy" in condition(world)[1]) == ("", True)
-        await world.clock.advance(LONG)
+        await world.clock.advance(AGAIN)
         assert going(world) == "x"
 
     run(story, a_profile(DECIDES), nodes=1)

@@ -96,11 +96,14 @@ class GroupAttemptBegan(Entry, frozen=True):
 class GroupMoment(Entry, frozen=True, tag=34):
     """The attempt has asked something of the state of now: what became of a member, which placement
     is best, what a plugin says, or for a copy on which room is made. ``makes_room``: whether room
-    might be made for it then; asked at some of these moments.
+    might be made for it then; asked at some of these moments, as are ``lost``
+    and ``min_count`` (``GroupNews``).
     """
 
     attempt: int
     makes_room: bool = True
+    lost: tuple[str, ...] = ()
+    min_count: int | None = None
 
 
 class GroupExtenderAnswered(Entry, frozen=True):

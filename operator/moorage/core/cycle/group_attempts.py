@@ -21,12 +21,13 @@ from moorage.core.cycle.decisions import (
     GroupExtenderAnswered,
     GroupMoment,
 )
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, PlaceMember, T, schedule_group
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult, PlaceMember, T, schedule_group
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
-from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters
+from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters, GroupRoom
 from moorage.core.cycle.group_seats import seats_for
 from moorage.core.cycle.group_steps import Steps, patiently
-from moorage.core.cycle.group_surroundings import GroupSurroundings
+from moorage.core.cycle.group_surroundings import GroupNews, GroupSurroundings
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.revisions import Revision
@@ -51,13 +52,23 @@ def decide_group(
         return group_outcome(attempt, GroupResult(common), room.revision)
     result = yield from schedule_group(attempt, place, context, room.revision, broken)
     if result.status.code is Code.UNSCHEDULABLE:
-        found = yield from room.run(attempt, result)
-        if attempt.holds and not found.is_made:
-            # from here to the copy nobody else has a turn
-            yield from patiently(lambda: attempt.moment(lambda: None))
-            seats = yield from seats_for(attempt, room.revision, room.context, room.fork)
-            found = dataclasses.replace(found, seats=seats)
+        left = attempt.by_now((yield from patiently(lambda: attempt.moment(attempt.around.news))))
+        if left.can_be_enough:
+            found = yield from _find_room(left, result, room)
     return group_outcome(attempt, result, room.revision, found)
+
+
+def _find_room(
+    attempt: GroupAttempt, result: GroupResult, room: GroupPostFilters
+) -> Steps[GroupRoom]:
+    """Room that is made for the group, or held where none can be."""
+    found = yield from room.run(attempt, result)
+    if attempt.holds and not found.is_made:
+        # from here to the copy nobody else has a turn
+        yield from patiently(lambda: attempt.moment(lambda: None))
+        seats = yield from seats_for(attempt, room.revision, room.context, room.fork)
+        found = dataclasses.replace(found, seats=seats)
+    return found
 
 
 class GroupScheduling:
@@ -124,6 +135,12 @@ class _Told:
         answer = self._around.ask(pod, question)
         self._journal.append(GroupExtenderAnswered(self._said.attempt, answer))
         return answer
+
+    def news(self) -> GroupNews:
+        news = self._around.news()
+        lost = tuple(sorted(news.lost))
+        self._said = msgspec.structs.replace(self._said, lost=lost, min_count=news.min_count)
+        return news
 
 
 def _began(number: int, attempt: GroupAttempt, revision: Revision) -> GroupAttemptBegan:

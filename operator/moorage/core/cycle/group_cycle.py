@@ -13,6 +13,7 @@ Source: kube-scheduler's pod group cycle (v1.37).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from moorage.core.columns.changes import Nomination
 from moorage.core.cycle import cycle, group_placements
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_domains import (
     DomainsWithRoom,
     PassedOver,
@@ -29,20 +31,17 @@ from moorage.core.cycle.group_domains import (
     WithoutRoom,
     domains_with_room,
 )
-from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment, Steps, patiently
-from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupSurroundings
+from moorage.core.cycle.group_steps import Steps, patiently
 from moorage.core.cycle.post_filter import NOT_ASKED, fit_error
 from moorage.core.cycle.tentative_members import TentativeMembers, TriedPlacement
 from moorage.core.framework.placement_contract import (
     ALL_NODES,
-    Assignments,
     Division,
     Placement,
     Proposal,
 )
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code, Status, error_status
-from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
 
 UNSCHEDULABLE_GROUP = "pod group is unschedulable"
@@ -55,26 +54,16 @@ _MAX_PREFERRED = 16
 T = TypeVar("T")
 
 
+class GroupWithdrawn(Exception):
+    """Thrown into the steps of an attempt that is to begin anew later: what is placed is taken back
+    in the steps that follow, and then it is raised.
+    """
+
+
 class PlaceMember(Protocol):
     """Places one pod on a node of the placement for real, or says why not."""
 
     def __call__(self, pod: Pod, placement: Placement, /) -> Decision: ...
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class GroupAttempt:
-    """What is to be placed: the group, its members in the order in which they are tried, and those
-    that have a node.
-    """
-
-    group: GroupSpec
-    members: Sequence[Pod]
-    scheduled: Assignments = ()
-    """Members that have a node, assumed or bound, with its name."""
-    moment: Moment = AT_ANY_MOMENT
-    holds: bool = False
-    """Whether room may be held for it if it does not fit and none can be made."""
-    around: GroupSurroundings = UNDISTURBED
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -171,14 +160,19 @@ class _GroupCycle:
             nominations.set_aside(uid)
         try:
             return (yield from self._run())
-        except BaseException:
-            if self.standing is not None:
-                self.standing.take_back(self.context)
+        except GroupWithdrawn:
+            yield from self._take_back()
             raise
         finally:
-            for uid, state in self.nominated.items():
-                placed = self.context.cache.pod_info(uid)
-                nominations.settle(state, "" if placed is None else placed.node)
+            with contextlib.ExitStack() as stack:
+                stack.callback(self._settle_nominations)
+                if self.standing is not None:  # after a fault, or where nobody goes on
+                    stack.callback(self.standing.take_back, self.context)
+
+    def _settle_nominations(self) -> None:
+        for uid, state in self.nominated.items():
+            placed = self.context.cache.pod_info(uid)
+            self.context.cache.nominations.settle(state, "" if placed is None else placed.node)
 
     def _run(self) -> Steps[GroupResult]:
         group, scheduled = self.attempt.group, self.attempt.scheduled
@@ -203,29 +197,32 @@ class _GroupCycle:
         for placement in placements:
             tried = yield from self._try(placement)
             if tried.status.code is Code.ERROR:
-                return self._given_up(tried)
+                return (yield from self._given_up(tried))
             if len(placements) > 1:
-                self._take_back()
+                yield from self._take_back()
             fit += [tried] if tried.status.code is Code.SUCCESS else []
             if len(fit) >= _ENOUGH_PLACEMENTS:
                 break
         first = self.tried[before]
         if not fit:
-            return self._given_up(first, self._no_placement(first, total))
+            return (yield from self._given_up(first, self._no_placement(first, total)))
         chosen = yield from self._at_once(lambda: self._best(fit))
         if isinstance(chosen, Status):
-            return self._given_up(first, chosen)
+            return (yield from self._given_up(first, chosen))
         return (yield from self._taken(chosen))
 
     def _taken(self, chosen: TentativeMembers) -> Steps[GroupResult]:
         """Its members are assumed, and it is looked at what others did meanwhile."""
         refused = (yield from self._place_again(chosen)) if self.standing is not chosen else ""
-        if why := refused or (yield from self._recheck(chosen)):
-            self._take_back()
+        if why := refused or (yield from patiently(lambda: self._check(chosen))):
+            yield from self._take_back()
             overtaken = error_status(self._overtaken(why))
             return self._result(overtaken, chosen, overtaken=not refused)
-        if not chosen.placed:
-            return self._given_up(chosen, Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,)))
+        yield from self._let_go_of_lost(chosen)
+        if not chosen.placed or chosen.status.code is not Code.SUCCESS:
+            reasons = (UNSCHEDULABLE_GROUP, *chosen.status.reasons)
+            return (yield from self._given_up(chosen, Status(Code.UNSCHEDULABLE, reasons)))
+        self.standing = None
         known = self.passed_over
         status = SUCCESS if known is None else known.lying_in(chosen.placement)
         return self._result(status, chosen)
@@ -307,7 +304,7 @@ class _GroupCycle:
             if refused is None and tried.status.code is Code.SUCCESS:
                 return tried
             over.tried(placement, refused.message if refused else tried.status.message)
-            self._take_back()
+            yield from self._take_back()
         return None
 
     def _no_placement(self, first: TentativeMembers, count: int) -> Status:
@@ -359,12 +356,10 @@ class _GroupCycle:
             return 0
         return self.context.cache.node_generation(decision.node)
 
-    def _recheck(self, tried: TentativeMembers) -> Steps[str]:
-        """Why what was placed does not hold any more, as others had their turn; "" if it does."""
-        return (yield from patiently(lambda: self._check(tried)))
-
     def _check(self, tried: TentativeMembers) -> str:
-        """Goes on where it was broken off."""
+        """Why what was placed does not hold any more, as others had their turn; "" if it does. Goes
+        on where it was broken off.
+        """
         if why := self.broken():
             return why
         for i, decision in enumerate(tried.decisions):
@@ -376,19 +371,29 @@ class _GroupCycle:
             tried.generations[i] = now
         return ""
 
+    def _let_go_of_lost(self, chosen: TentativeMembers) -> Steps[None]:
+        """Members that are gone by now are taken back; whether the others are enough is judged
+        anew.
+        """
+        news = yield from self._at_once(self.attempt.around.news)
+        chosen.let_go(news.lost, self.revision, self.context)
+        now = self.attempt.by_now(news)
+        self.attempt = dataclasses.replace(now, members=self.attempt.members)
+        chosen.status = self._feasible(chosen)
+
     def _overtaken(self, why: str) -> str:
         name = self.attempt.group.name
         return f'pod group "{name}" was overtaken while its members were placed: {why}'
 
-    def _given_up(self, tried: TentativeMembers, status: Status | None = None) -> GroupResult:
-        self._take_back()
-        return self._result(status or tried.status, tried)
+    def _given_up(self, of: TentativeMembers, status: Status | None = None) -> Steps[GroupResult]:
+        yield from self._take_back()
+        return self._result(status or of.status, of)
 
     def _result(self, status: Status, of: TentativeMembers, overtaken: bool = False) -> GroupResult:
         tried = [one.tried() for one in self.tried]
         return GroupResult(status, of.decisions, tried, self.without_room, overtaken)
 
-    def _take_back(self) -> None:
+    def _take_back(self) -> Steps[None]:
         if self.standing is not None:
-            self.standing.take_back(self.context)
+            yield from self.standing.take_back_in_steps(self.context)
             self.standing = None

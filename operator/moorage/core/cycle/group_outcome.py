@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.cycle.context import Decision, Diagnosis
-from moorage.core.cycle.group_cycle import UNSCHEDULABLE_GROUP, GroupAttempt, GroupResult
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import UNSCHEDULABLE_GROUP, GroupResult
 from moorage.core.cycle.group_domains import WithoutRoom
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupRoom
 from moorage.core.cycle.tentative_members import TriedPlacement

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult
 from moorage.core.cycle.group_preemption import (
     PREFIX,
     Fork,
@@ -107,8 +108,8 @@ class GroupPostFilters:
         self, plugin: PodGroupPostFilterPlugin, attempt: GroupAttempt, result: GroupResult
     ) -> Steps[PodGroupPostFilterResult]:
         """One member after another, as far as the attempt came; then the plugin's answer."""
-        looked_at = []
-        for pod, _ in zip(attempt.members, result.decisions, strict=False):
+        looked_at, reached = [], {one.pod.metadata.uid for one in result.decisions}
+        for pod in (one for one in attempt.members if one.metadata.uid in reached):
             look = functools.partial(self._look, plugin, pod, attempt.group)
             looked_at.append((pod, (yield from patiently(functools.partial(attempt.moment, look)))))
             yield True

@@ -19,9 +19,11 @@ from typing import TypeAlias
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_copies import MembersOnCopy
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, schedule_group
+from moorage.core.cycle.group_cycle import GroupResult, schedule_group
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps, patiently
+from moorage.core.cycle.group_surroundings import UNDISTURBED
 from moorage.core.framework.evaluation.evaluation import PASSES
 from moorage.core.framework.post_filter_contract import Victims
 from moorage.core.framework.revisions import Revision
@@ -89,7 +91,7 @@ def _displace(
 ) -> Steps[GroupPreemption]:
     """The same, on a copy without all of these."""
     members = MembersOnCopy(attempt.around, revision, without)
-    alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT)
+    alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT, around=UNDISTURBED)
     result = yield from schedule_group(alone, members.place, without, revision)
     if result.status.code is not Code.SUCCESS:
         return GroupPreemption(result.status)

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 
 from moorage.core.columns.nominations import is_younger
 from moorage.core.cycle.context import CycleContext
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_copies import MembersOnCopy
-from moorage.core.cycle.group_cycle import GroupAttempt, schedule_group
+from moorage.core.cycle.group_cycle import schedule_group
 from moorage.core.cycle.group_preemption import Fork, units_below
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps
+from moorage.core.cycle.group_surroundings import UNDISTURBED
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod, priority
 
@@ -30,7 +32,7 @@ def seats_for(
         return held
     without = yield from fork(_kept_out(attempt, context))
     members = MembersOnCopy(attempt.around, revision, without)
-    alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT)
+    alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT, around=UNDISTURBED)
     result = yield from schedule_group(alone, members.place, without, revision)
     return {one.pod.metadata.uid: one.node for one in result.placed}
 

@@ -1,18 +1,33 @@
 """Surroundings of a group's attempt: what it asks about others between two slices.
 
-The engine knows; in a replay it is what was said then.
+A member that is deleted meanwhile, or has a node by somebody else's doing, is not placed; the
+others go on while they can be enough. The engine knows; in a replay it is what was said then.
 """
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
+from moorage.core.cycle.context import Diagnosis
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderFailure, ExtenderQuestion
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code
 from moorage.core.objects.pods import Pod
 
+LOST_MEMBER: Final = "pod is gone, is going, or has a node"
 
-class GroupSurroundings(Protocol):
-    """Asked at a moment of the attempt."""
+
+class GroupNews(NamedTuple):
+    """What has become of a group since its attempt began. ``lost``: UIDs of members that are not to
+    be placed any more, or are not on their nodes any more. ``min_count``: None as it was.
+    """
+
+    lost: frozenset[str] = frozenset()
+    min_count: int | None = None
+
+
+class OthersAround(Protocol):
+    """Who is asked for the sake of a group."""
 
     def may_make_room(self) -> bool:
         """Whether others may be displaced for the group now: not while members of other groups are
@@ -29,6 +44,13 @@ class GroupSurroundings(Protocol):
         """
 
 
+class GroupSurroundings(OthersAround, Protocol):
+    """Asked at a moment of the attempt."""
+
+    def news(self) -> GroupNews:
+        """What has become of the group."""
+
+
 class _Undisturbed:
     asks_extenders = False
 
@@ -38,6 +60,14 @@ class _Undisturbed:
     def ask(self, _pod: Pod, _question: ExtenderQuestion) -> ExtenderAnswer:
         return ExtenderFailure("nobody is asked")
 
+    def news(self) -> GroupNews:
+        return GroupNews()
+
 
 UNDISTURBED: Final[GroupSurroundings] = _Undisturbed()
 """Nothing else happens, and extenders are not asked."""
+
+
+def lost_member(pod: Pod, revision: Revision) -> Diagnosis:
+    """What is decided about a member that is not to be placed any more."""
+    return Diagnosis(pod=pod, revision=revision, code=Code.UNSCHEDULABLE, message=LOST_MEMBER)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from moorage.core.cycle.group_cycle import GroupAttempt
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.framework.status import SUCCESS, Status, error_status
 from moorage.core.objects.pods import Pod, priority
 

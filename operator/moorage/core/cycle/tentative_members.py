@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
+from moorage.core.cycle.group_steps import Steps
+from moorage.core.cycle.group_surroundings import lost_member
 from moorage.core.framework.placement_contract import Placement
+from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Status
 
 
@@ -55,8 +58,22 @@ class TentativeMembers:
         """What is told of it."""
         return TriedPlacement(self.placement, self.decisions, self.status)
 
+    def let_go(self, lost: Collection[str], revision: Revision, context: CycleContext) -> None:
+        """Take back those of these members (UIDs) that are placed, as they are gone."""
+        for i, decision in enumerate(self.decisions):
+            if isinstance(decision, ScheduleResult) and decision.pod.metadata.uid in lost:
+                cycle.unreserve_and_forget(decision, context.cache)
+                self.decisions[i] = lost_member(decision.pod, revision)
+                self.placed_count -= 1
+
+    def take_back_in_steps(self, context: CycleContext) -> Steps[None]:
+        """In reverse order, one in each step."""
+        for placement in reversed(self.placed):
+            cycle.unreserve_and_forget(placement, context.cache)
+            yield True
+
     def take_back(self, context: CycleContext) -> None:
-        """In reverse order, each whatever another one raises."""
+        """At once, each whatever another one raises; safe for those that are taken back already."""
         with contextlib.ExitStack() as stack:
             for placement in self.placed:
                 stack.callback(cycle.unreserve_and_forget, placement, context.cache)

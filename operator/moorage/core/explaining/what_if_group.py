@@ -15,7 +15,8 @@ import msgspec
 
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
 from moorage.core.cycle.cycle import unreserve_and_forget
-from moorage.core.cycle.group_cycle import GroupAttempt, GroupResult, place_member, schedule_group
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult, place_member, schedule_group
 from moorage.core.cycle.group_steps import Steps
 from moorage.core.explaining.searches import Search
 from moorage.core.explaining.what_if import WhatIf

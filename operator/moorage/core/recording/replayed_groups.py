@@ -24,9 +24,10 @@ from moorage.core.cycle.decisions import (
     GroupExtenderAnswered,
     GroupMoment,
 )
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_attempts import decide_group, placed_pods
-from moorage.core.cycle.group_cycle import GroupAttempt
 from moorage.core.cycle.group_post_filter import GroupPostFilters
+from moorage.core.cycle.group_surroundings import GroupNews
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
@@ -119,9 +120,9 @@ class _ReplayedGroup:
         self.outcome = RecordedOutcome(code="Fault", message="the attempt goes on otherwise now")
         self.heard: RecordedDecision | None = None
         self._has_come = self._is_over = False
-        self._makes_room = True
         self.asks_extenders = True
         self._answers = deque[ExtenderAnswer]()
+        self._said = GroupMoment(began.attempt)
         attempt = GroupAttempt(
             began.group,
             began.members,
@@ -137,7 +138,11 @@ class _ReplayedGroup:
 
     def may_make_room(self) -> bool:
         """As it was said."""
-        return self._makes_room
+        return self._said.makes_room
+
+    def news(self) -> GroupNews:
+        """As it was said."""
+        return GroupNews(frozenset(self._said.lost), self._said.min_count)
 
     def ask(self, pod: Pod, question: ExtenderQuestion) -> ExtenderAnswer:
         """The next answer that was recorded. Raises OutOfTime until it has come."""
@@ -148,7 +153,7 @@ class _ReplayedGroup:
     def go_on(self, moment: GroupMoment) -> None:
         """The next moment is now; what has failed does not go on."""
         if not self._is_over:
-            self._has_come, self._makes_room = True, moment.makes_room
+            self._has_come, self._said = True, moment
             self._run()
 
     def hear_answer(self, answer: ExtenderAnswer) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Generator
 
 from moorage.core.cycle.context import Decision
+from moorage.core.cycle.group_cycle import GroupWithdrawn
 from moorage.core.framework.extenders import ExtenderAnswer
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
@@ -48,6 +49,8 @@ class SchedulingAttempt:
     """
     restart_was_futile: bool = False
     """Whether that has helped no member: it is not done again."""
+    is_withdrawn: bool = False
+    """Whether what is placed of its group is being taken back, so that it begins anew."""
     question: MemberQuestion | None = None
     """What extenders are asked about the member whose turn it is."""
     objects: WholeObjects | None = None
@@ -58,15 +61,33 @@ class SchedulingAttempt:
         """Whether it can go on only with an extender's answer."""
         return self.question is not None and self.question.waits
 
-    def undo_placing(self) -> bool:
-        """What is placed of its group is not any more. Whether it was being placed."""
+    def take_back_some(self) -> None:
+        """A step of taking back what is placed of its group; after the last one it is not being
+        placed any more, and may begin anew.
+        """
+        placing, begins, self.is_withdrawn = self.placing, not self.is_withdrawn, True
+        self._withdraw_question()
+        try:
+            if placing is not None:
+                placing.throw(GroupWithdrawn()) if begins else placing.send(False)
+        except (GroupWithdrawn, StopIteration):
+            self.placing, self.is_withdrawn = None, False
+        except BaseException:
+            self.placing, self.is_withdrawn = None, False
+            raise
+
+    def undo_placing(self) -> None:
+        """What is placed of its group is not any more, at once."""
         placing, self.placing = self.placing, None
+        self.is_withdrawn = False
+        self._withdraw_question()
+        if placing is not None:
+            placing.close()
+
+    def _withdraw_question(self) -> None:
         question, self.question = self.question, None
         if question is not None:
             question.withdraw()
-        if placing is not None:
-            placing.close()
-        return placing is not None
 
 
 def give_back(entry: QueuedPodInfo, queue: SchedulingQueue, now: float) -> None:

@@ -14,11 +14,13 @@ import dataclasses
 import functools
 import itertools
 from collections import deque
+from typing import NoReturn
 
 from moorage.core.cycle import cycle, group_cycle
 from moorage.core.cycle.context import Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.extender_cycle import extenders_interested
+from moorage.core.cycle.group_surroundings import lost_member
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
@@ -30,7 +32,7 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import OutOfTime
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import attempt_error
-from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
+from moorage.engine.scheduling.attempt import SchedulingAttempt
 from moorage.engine.scheduling.group_extenders import GroupExtenders
 from moorage.engine.scheduling.group_scheduler import GroupDone
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -131,6 +133,8 @@ class GroupAttempts:
         placing = attempt.placing
         if placing is None:
             return
+        if attempt.is_withdrawn:
+            self._take_back(attempt)
         try:
             further = next(placing) if first else placing.send(True)
             while further and not self._budget.over:
@@ -204,16 +208,17 @@ class GroupAttempts:
         /,
     ) -> Decision:
         """A member of a group. Raises OutOfTime."""
+        if attempt.others_restarted:
+            self._restart_later_groups(attempt)
+        if not self._is_to_be_placed(pod):
+            return self._told(lost_member(pod, revision))
         if attempt.spent > MAX_DECISION_SECONDS:
-            too_long = Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
-            self._context.cache.journal.append(Decided(too_long, DecidedBy.NOBODY))
-            return too_long
+            return self._told(Diagnosis.error(pod, revision, TOO_LONG_MESSAGE))
         while True:
             try:
                 outcome = self._place_member(attempt, pod, revision, placement)
             except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
-                outcome = attempt_error(pod, revision, error)
-                self._context.cache.journal.append(Decided(outcome, DecidedBy.NOBODY))
+                outcome = self._told(attempt_error(pod, revision, error))
             alone, attempt.others_restarted = attempt.others_restarted, False
             if isinstance(outcome, ScheduleResult) or len(self.groups) == 1:
                 return outcome
@@ -226,6 +231,16 @@ class GroupAttempts:
             ):
                 return outcome
 
+    def _told(self, outcome: Diagnosis) -> Diagnosis:
+        """What was decided by no cycle, and the journal is told of."""
+        self._context.cache.journal.append(Decided(outcome, DecidedBy.NOBODY))
+        return outcome
+
+    def _is_to_be_placed(self, pod: Pod) -> bool:
+        """Whether a member is there still, and has no node."""
+        entry = self._queue.get(pod.metadata.uid)
+        return entry is not None and entry.state is QueueState.IN_FLIGHT
+
     def _place_member(
         self, attempt: SchedulingAttempt, pod: Pod, revision: Revision, placement: Placement
     ) -> Decision:
@@ -234,12 +249,24 @@ class GroupAttempts:
             return self._extenders.place(attempt, pod, revision, placement)
         return group_cycle.place_member(pod, revision, self._context, placement)
 
+    def _take_back(self, attempt: SchedulingAttempt) -> NoReturn:
+        """Go on taking back a group that begins anew after that. Raises OutOfTime."""
+        while attempt.placing is not None and not self._budget.over:
+            attempt.take_back_some()
+        raise OutOfTime
+
     def _restart_later_groups(self, attempt: SchedulingAttempt) -> bool:
-        """Have the groups that were begun after this one begin anew. Whether there were any."""
+        """Have the groups that were begun after this one begin anew. Whether there were any. Raises
+        OutOfTime until all that is placed of them is taken back.
+        """
         groups = list(self.groups.values())
         for other in groups[groups.index(attempt) + 1 :]:
             with guard("taking back a group that was begun later", pod=key(other.entry.pod)):
-                attempt.others_restarted |= other.undo_placing()
+                while other.placing is not None:
+                    attempt.others_restarted = True
+                    other.take_back_some()
+                    if self._budget.over:
+                        raise OutOfTime
         return attempt.others_restarted
 
     def _hand_over_member(self, member: QueuedPodInfo, outcome: Decision, share: float) -> None:
@@ -251,11 +278,12 @@ class GroupAttempts:
             self.outcomes.handle(member, outcome, now - share)
             if member.uid in self._left_over:
                 self._queue.retry(member.uid, now)
-            self._left_over.discard(member.uid)
+                self._left_over.discard(member.uid)
             return
+        self._left_over.discard(member.uid)
         if isinstance(outcome, ScheduleResult):
             cycle.unreserve_and_forget(outcome, self._context.cache)
-        give_back(member, self._queue, now)
+        self._queue.put_back(member, now)
 
     def _end(self, name: str) -> None:
         """Once the last member of this profile's group is handed over, those that it may have kept
@@ -276,7 +304,7 @@ class GroupAttempts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """``GroupSurroundings`` of one attempt."""
+    """``OthersAround`` of one attempt."""
 
     attempts: GroupAttempts
     extenders: GroupExtenders

@@ -14,11 +14,11 @@ from moorage.core.cycle import group_cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.extender_cycle import TAKEN_MEANWHILE
+from moorage.core.cycle.group_surroundings import lost_member
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED
-from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.structures.budget import OutOfTime
 from moorage.engine.background_tasks import WorkSignal
@@ -63,9 +63,7 @@ class GroupExtenders:
         attempt.question = None
         if isinstance(decision, ScheduleResult):
             return decision
-        refusal = decision or Diagnosis.error(
-            pod, revision, f"pod {key(pod)} is gone or has a node"
-        )
+        refusal = decision or lost_member(pod, revision)
         self.context.cache.journal.append(Decided(refusal, DecidedBy.NOBODY))
         return refusal
 

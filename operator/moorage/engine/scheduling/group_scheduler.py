@@ -11,15 +11,16 @@ from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
-from moorage.core.cycle.group_cycle import GroupAttempt, PlaceMember
-from moorage.core.cycle.group_surroundings import GroupSurroundings
+from moorage.core.cycle.group_cycle import PlaceMember
+from moorage.core.cycle.group_surroundings import GroupNews, OthersAround
+from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.groups.group_spec import GroupSpec
-from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.recording.forks import fork
@@ -110,7 +111,7 @@ class GroupScheduler:
         revision: Revision,
         place: PlaceMember,
         broken: Callable[[], str],
-        around: GroupSurroundings,
+        others: OthersAround,
     ) -> Generator[bool, bool | None, GroupDone]:
         """Place the group of a pod that came with companions; what became of each."""
         members = (entry, *entry.companions)
@@ -121,11 +122,12 @@ class GroupScheduler:
         group, now = self._groups.group_of_entry(entry), self._clock.boottime()
         waits = _waits(attempt, group)
         holds = waits and self._holds.may_hold(group, now)
+        around = _Around(members, attempt, group, self._groups, others)
         outcome = yield from self._scheduling.attempt(
             dataclasses.replace(attempt, holds=holds, around=around),
             revision,
             place,
-            lambda: _gone(members) or broken(),
+            lambda: around.gone or broken(),
         )
         if outcome.status.code is Code.SUCCESS:
             self._remember(group, outcome.status)
@@ -284,10 +286,41 @@ class GroupScheduler:
             self._emit(regarding, reason, note, group, related)
 
 
-def _gone(members: Sequence[QueuedPodInfo]) -> str:
-    """Which member is not to be placed any more, "" when all are."""
-    gone = next((member for member in members if member.state is not QueueState.IN_FLIGHT), None)
-    return f"pod {key(gone.pod)} is gone, is going, or has a node" if gone is not None else ""
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Around:
+    """``GroupSurroundings``: what the queue knows of a group that is being placed."""
+
+    members: Sequence[QueuedPodInfo]
+    attempt: GroupAttempt
+    group: PodGroupState
+    groups: PodGroupTracker
+    others: OthersAround
+
+    @property
+    def gone(self) -> str:
+        """Whether the PodGroup is another one by now, or none: then why, else ""."""
+        spec, was = self.groups.spec(self.group), self.attempt.group
+        there = spec is not None and spec.uid == was.uid
+        return "" if there else f'pod group "{was.name}" is not there any more'
+
+    @property
+    def asks_extenders(self) -> bool:
+        return self.others.asks_extenders
+
+    def may_make_room(self) -> bool:
+        return self.others.may_make_room()
+
+    def ask(self, pod: Pod, question: ExtenderQuestion) -> ExtenderAnswer:
+        return self.others.ask(pod, question)
+
+    def news(self) -> GroupNews:
+        lost = {one.uid for one in self.members if one.state is not QueueState.IN_FLIGHT}
+        scheduled = {pod.metadata.uid for pod, _ in self.attempt.scheduled}
+        lost |= scheduled.difference(self.group.assigned)
+        spec = self.groups.spec(self.group)
+        if spec is None or self.group.met:
+            return GroupNews(frozenset(lost))
+        return GroupNews(frozenset(lost), spec.min_count)
 
 
 def _waits(attempt: GroupAttempt, group: PodGroupState) -> bool:

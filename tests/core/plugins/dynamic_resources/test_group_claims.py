@@ -15,12 +15,8 @@ from hypothesis import strategies as st
 
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
 from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
-from moorage.core.cycle.group_cycle import (
-    GroupAttempt,
-    GroupResult,
-    place_member,
-    schedule_group,
-)
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult, place_member, schedule_group
 from moorage.core.cycle.group_post_filter import GroupPostFilters, GroupRoom
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.placement_contract import Placement
