@@ -1110,6 +1110,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/simulation/test_fitting.py::test_what_runs_out_first_is_said_first",),
     ),
     Mutant(
+        name="group fits: other groups are tried beside members of the first",
+        file="core/simulation/group_fits.py",
+        old="self._other = GroupAttempt(spec, members)",
+        new="self._other = self._first",
+        tests=(f"{_TESTS}/simulation/test_group_fits.py::test_a_group_that_runs_needs_nobody",),
+    ),
+    Mutant(
+        name="group fits: the number of nodes that would do is not the least",
+        file="core/simulation/group_fits.py",
+        old="low, high = (low, middle) if holds(middle) else (middle, high)",
+        new="low = middle",
+        tests=(f"{_TESTS}/simulation/test_group_fits.py::test_a_group_that_does_not",),
+    ),
+    Mutant(
         name="rerun: pods end when they ended, not when they have run for as long",
         file="core/simulation/rerun.py",
         old="if uid in self.others or self._recorded.duration(uid) is None:",

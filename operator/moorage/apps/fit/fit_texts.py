@@ -8,14 +8,22 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
+from moorage.apps.fit.group_fit_texts import (
+    group_document,
+    group_parts,
+    group_sentence,
+    more_nodes_document,
+    short_group,
+    short_of,
+)
 from moorage.apps.printing.amounts import counted, exact_quantity
 from moorage.apps.printing.terminal import Style, sentence
 from moorage.apps.worlds.world import World
 from moorage.core.framework.revisions import Revision
 from moorage.core.pods.requests import pod_requests
-from moorage.core.simulation.fitting import MAX_MORE_NODES, Fit
+from moorage.core.simulation.fitting import Fit
+from moorage.core.simulation.group_fits import GroupFit
 from moorage.core.simulation.reasons import WeightedReason
-from moorage.core.simulation.short_groups import ShortGroup
 
 NAMED_NODES = 3
 _INSUFFICIENT = "Insufficient "
@@ -30,33 +38,34 @@ class FittedTemplate(NamedTuple):
     revision: Revision
     fit: Fit
     held: str = ""
+    group: GroupFit | None = None
+    """Of members of a pod group."""
 
 
 class Fitted(NamedTuple):
-    """What comes of all workloads, and the pod groups that would not start for want of members."""
+    """What comes of all workloads, and of the pod groups that some of them make up."""
 
     workloads: Sequence[FittedTemplate]
-    short_groups: tuple[ShortGroup, ...] = ()
+    groups: tuple[GroupFit, ...] = ()
 
     @property
     def fits(self) -> bool:
         """Whether every pod has a place, and would start there."""
-        return not self.short_groups and all(one.fit.fits for one in self.workloads)
+        return all(one.starts for one in self.groups) and all(
+            one.fit.fits for one in self.workloads
+        )
 
 
 def parts(found: Fitted, world: World, *, wide: bool = False) -> Iterator[RenderableType]:
     """The answer for people, with all nodes when ``wide``."""
     fitted = found.workloads
     alone = len(fitted) == 1
-    for name, needed, placed in found.short_groups:
-        text = (
-            f"Pod group {name} would not start: it needs {needed} together, {placed} find a place."
-        )
-        yield sentence(text, Style.REFUSED)
+    for group in found.groups:
+        yield from group_parts(group)
     if not alone:
         yield sentence(_sum(fitted), _verdict(all(one.fit.fits for one in fitted)))
     for one in fitted:
-        head = _headline(one.fit)
+        head = _headline(one.fit, one.group)
         whole = head if alone else f"{one.name}: {head}"
         yield sentence(whole, _verdict(found.fits) if alone else "")
         for line in _facts(one, None if wide else NAMED_NODES):
@@ -74,12 +83,13 @@ def document_of(found: Fitted, world: World) -> dict[str, Any]:
     """The answer for programs."""
     fitted = found.workloads
     return {
-        "answer": _headline(fitted[0].fit) if len(fitted) == 1 else _sum(fitted),
+        "answer": _answer(found),
         "source": world.origin,
         "at": world.at.isoformat(),
         "requested": sum(one.fit.requested for one in fitted),
         "fits": sum(len(one.fit.nodes) for one in fitted),
-        "shortGroups": [one._asdict() for one in found.short_groups],
+        "shortGroups": [short_group(one) for one in found.groups if not one.starts],
+        "groups": [group_document(one) for one in found.groups],
         "workloads": [_workload(one) for one in fitted],
     }
 
@@ -89,17 +99,27 @@ def _sum(fitted: Sequence[FittedTemplate]) -> str:
     return f"{fits} of {sum(one.fit.requested for one in fitted)} pods fit now."
 
 
+def _answer(found: Fitted) -> str:
+    """Of one group alone that it would start, or not."""
+    if len(found.groups) == 1 and all(one.group is not None for one in found.workloads):
+        return group_sentence(found.groups[0])
+    first = found.workloads[0]
+    return _headline(first.fit, first.group) if len(found.workloads) == 1 else _sum(found.workloads)
+
+
 def _verdict(fits: bool) -> Style:
     return Style.WELL if fits else Style.REFUSED
 
 
-def _headline(fit: Fit) -> str:
+def _headline(fit: Fit, group: GroupFit | None = None) -> str:
     if fit.not_admitted is not None:
         nodes = fit.requested + sum(one.nodes for one in fit.not_admitted)
         short = fit.requested - len(fit.nodes)
         lacking = f"; {counted(short, 'node')} that should has no room" if short else ""
         return f"{len(fit.nodes)} of {counted(nodes, 'node')} get a pod{lacking}."
     fits = f"{len(fit.nodes)} of {fit.requested} fit"
+    if group is not None:
+        return f"{fits} in their group."
     if fit.fits:
         least = "" if fit.counted_out else "at least "
         return f"{fits}; there is room for {least}{fit.room} in all."
@@ -127,8 +147,8 @@ def _facts(one: FittedTemplate, limit: int | None) -> Iterator[str]:
     if fit.not_admitted is not None:
         for word, whys in (("short", fit.limits), ("aside", fit.not_admitted)):
             yield from (f"{word}   {counted(why.nodes, 'node')}: {why.text}" for why in whys)
-    elif not fit.fits:
-        yield f"short   {_short(fit)}"
+    elif not fit.fits and one.group is None:
+        yield f"short   {short_of(fit.more_nodes, _lacking(fit))}"
 
 
 def _not_asked(revision: Revision) -> list[str]:
@@ -136,16 +156,9 @@ def _not_asked(revision: Revision) -> list[str]:
     return [extender.url for extender in revision.extenders]
 
 
-def _short(fit: Fit) -> str:
-    lacking = fit.requested - len(fit.nodes)
+def _lacking(fit: Fit) -> str:
     why = fit.limits[0].text if fit.limits else "no reason"
-    pods = f"{lacking} {'pod' if lacking == 1 else 'pods'}: {why}"
-    if fit.more_nodes is None:
-        return f"{pods}; more nodes of the kinds that there are would not do"
-    needed, like = fit.more_nodes
-    if needed > MAX_MORE_NODES:
-        return f"{pods}; {counted(MAX_MORE_NODES, 'more node')} like {like} would not do"
-    return f"{pods}; {counted(needed, 'more node')} like {like} would do"
+    return f"{counted(fit.requested - len(fit.nodes), 'pod')}: {why}"
 
 
 def _reasons(found: Sequence[WeightedReason]) -> list[dict[str, Any]]:
@@ -169,11 +182,5 @@ def _workload(one: FittedTemplate) -> dict[str, Any]:
         "limits": _reasons(fit.limits),
         "refusals": _reasons(fit.refusals),
         "notAdmitted": None if fit.not_admitted is None else _reasons(fit.not_admitted),
-        "moreNodes": None
-        if fit.more_nodes is None
-        else {
-            "needed": fit.more_nodes.needed,
-            "isExact": fit.more_nodes.needed <= MAX_MORE_NODES,
-            "like": fit.more_nodes.like,
-        },
+        "moreNodes": more_nodes_document(fit.more_nodes),
     }

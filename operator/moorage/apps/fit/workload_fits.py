@@ -10,6 +10,7 @@ from pathlib import Path
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.fit.fit_texts import Fitted, FittedTemplate, document_of, parts
+from moorage.apps.fit.fitted_groups import GroupFits, fit_of_members
 from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.pod_templates import PodTemplate, Workloads, read_workloads
 from moorage.apps.printing.documents import document, is_for_people
@@ -24,7 +25,6 @@ from moorage.core.objects.pods import priority
 from moorage.core.simulation.daemon_pods import fit_on_each_node
 from moorage.core.simulation.fitting import fit
 from moorage.core.simulation.measures import unplaced
-from moorage.core.simulation.short_groups import short_groups
 from moorage.core.simulation.simulator import Simulator
 from moorage.core.structures.likeness import suggest
 from moorage.ports.texts import printable
@@ -86,20 +86,22 @@ def fitted_into(
     simulator.run()
     for group in workloads.groups:
         simulator.put_object(group)
-    fitted = []
     for template in templates:
         if template.owner is not None:
             simulator.put_object(template.owner)
-        revision = revisions[template.pod.spec.scheduler_name]
-        found = (
-            fit_on_each_node(simulator, template.pod)
-            if template.on_each_node
-            else fit(simulator, template.pod, template.replicas)
-        )
-        held = _held(world, template.pod.spec.scheduler_name)
-        fitted.append(FittedTemplate(template.name, revision, found, held))
-    pods = (template.pod for template in templates)
-    return Fitted(fitted, tuple(short_groups(world.context, pods)))
+    groups, fitted = GroupFits(simulator, templates), list[FittedTemplate]()
+    for template in templates:
+        name = template.pod.spec.scheduler_name
+        of_group = groups.of(template)
+        if template.on_each_node:
+            found = fit_on_each_node(simulator, template.pod)
+        elif of_group is not None:
+            found = fit_of_members(template, of_group)
+        else:
+            found = fit(simulator, template.pod, template.replicas)
+        held = _held(world, name) or groups.why_none(template)
+        fitted.append(FittedTemplate(template.name, revisions[name], found, held, of_group))
+    return Fitted(fitted, tuple(groups.found))
 
 
 def _held(world: World, name: str) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
+from moorage.apps.outputs.explanation_outputs import MemberNodePart, PlacementAnswerPart
 from moorage.apps.outputs.fields import AnsweredOutput, NotRequired, TypedDict
 
 # ---- fit -----------------------------------------------------------------------------------------
@@ -24,7 +25,9 @@ class FitOutput(AnsweredOutput):
     fits: int
     """Those that find a place."""
     shortGroups: list[ShortGroupPart]
-    """Pod groups that would not start for want of members."""
+    """Pod groups that would not start."""
+    groups: list[GroupFitPart]
+    """The pod groups that workloads make up."""
     workloads: list[WorkloadPart]
     """In the order of the files, each after those before it."""
 
@@ -38,6 +41,41 @@ class ShortGroupPart(TypedDict):
     """Members that it needs together."""
     placed: int
     """Members that find a place."""
+
+
+class GroupFitPart(TypedDict):
+    """A pod group of the files' workloads, tried as a whole."""
+
+    name: str
+    """NAMESPACE/NAME."""
+    api: str
+    """Whose PodGroup it is, as in scheduling.k8s.io/v1beta1."""
+    gang: bool
+    """Whether members are of use only together."""
+    minCount: int
+    """Members that it needs together."""
+    members: int
+    """Members that the files have."""
+    starts: bool
+    """Whether enough of them find a place."""
+    placements: list[MemberNodePart]
+    """Where members would go; of a group that does not start, as the best domain has them."""
+    room: int
+    """How many such groups would start in all."""
+    roomIsExact: bool
+    """False: there may be room for more."""
+    topologyKey: str
+    """The label of which all members' nodes have one value, "" for any nodes."""
+    domains: list[PlacementAnswerPart]
+    """What came of each value of the label; of all nodes where there is none."""
+    obstacle: str
+    """The first member without a node, NAMESPACE/NAME; where all have one, of the first group too
+    many.
+    """
+    reason: str
+    """Why it has none, or the group does not start."""
+    moreNodes: MoreNodesPart | None
+    """With which it would start; null where it does, or no node like those there are would do."""
 
 
 class WorkloadPart(TypedDict):

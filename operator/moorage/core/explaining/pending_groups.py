@@ -17,6 +17,7 @@ from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
 from moorage.core.cycle.group_cycle import place_member
 from moorage.core.cycle.group_outcome import GroupOutcome
+from moorage.core.cycle.placement_answers import PlacementAnswer, placement_answers
 from moorage.core.cycle.tentative_members import TriedPlacement
 from moorage.core.explaining.gates import Gate, counted, group_gate
 from moorage.core.explaining.pending_pods import NO_LIMIT, Limits
@@ -44,18 +45,6 @@ class Member(NamedTuple):
     node: str = ""
     placed: bool = False
     message: str = ""
-
-
-class PlacementAnswer(NamedTuple):
-    """What came of one placement: how many members found a node there beside those that have one,
-    and why the first that found none did not, "" where enough did. One that was not ``tried`` takes
-    no more than ``found``.
-    """
-
-    name: str
-    found: int
-    reason: str
-    tried: bool = True
 
 
 class GroupPreemptionAnswer(NamedTuple):
@@ -126,13 +115,14 @@ def explain_group(
     members = (*there, *_members(attempt, outcome, best))
     if outcome.status.code is Code.ERROR:
         return explained(members=members, error=outcome.status.message)
+    answers = placement_answers(outcome, len(outcome.members))
     if outcome.status.code is Code.SUCCESS:
-        return explained(members=members, fits=True, placements=_answers(outcome))
+        return explained(members=members, fits=True, placements=answers)
     said = _refused(attempt, best, revision, context, limits)
     return explained(
         members=members,
         message=outcome.status.message,
-        placements=_answers(outcome),
+        placements=answers,
         preemption=_preemption(attempt, outcome),
         **said,
     )
@@ -184,26 +174,6 @@ def _members(
             yield Member(pod, decision.node)
         else:
             yield Member(pod, message=decision.message)
-
-
-def _answers(outcome: GroupOutcome) -> tuple[PlacementAnswer, ...]:
-    tried = (
-        PlacementAnswer(one.placement.name, len(one.placed), _why_not(one)) for one in outcome.tried
-    )
-    said = f"of {len(outcome.members)} members at most"
-    others = (
-        PlacementAnswer(one.placement.name, one.most, f"room for {one.most} {said}", tried=False)
-        for one in reversed(outcome.without_room)
-    )
-    return (*tried, *others)
-
-
-def _why_not(tried: TriedPlacement) -> str:
-    """The first member's reason, else the group's."""
-    if tried.status.code is Code.SUCCESS:
-        return ""
-    refusals = (one.message for one in tried.decisions if isinstance(one, Diagnosis))
-    return next(refusals, tried.status.message)
 
 
 def _preemption(attempt: GroupAttempt, outcome: GroupOutcome) -> GroupPreemptionAnswer:

@@ -24,7 +24,7 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, Code
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pod_groups import GroupKey, group_of
 from moorage.core.objects.pods import Pod, belongs_to_node, on_node, priority
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import ProfileQueueConfig, queue_config_of
@@ -77,6 +77,12 @@ class Simulator:
         self._on_placed = on_placed
         self._given_up: dict[str, QueuedPodInfo] = {}
         """By UID: the pods that failed too often."""
+        self._faults: Counter[str] = Counter()
+        """By UID: in how many attempts in a row a pod had a fault."""
+        self._events = 0
+        """How many changes the queue was told of."""
+        self._tried_at: dict[GroupKey, int] = {}
+        """How many these were when a group was tried the last time."""
         self._preemptions: Counter[str] = Counter()
         """By UID: how often room was made for a pod."""
         self._groups = PodGroupTracker(context.cache.store)
@@ -102,6 +108,7 @@ class Simulator:
     def arrive(self, pod: Pod) -> None:
         """A pod comes that waits for a node."""
         self.log.wait(pod)
+        self._events += 1
         self.queue.add(pod, self.now)
 
     def leave(self, uid: str) -> None:
@@ -128,7 +135,7 @@ class Simulator:
         self.log.put_node(node)
         added = ClusterEvent(EventResource.NODE, ActionType.ADD, new=node)
         for event in [added] if old is None else node_changes(old, node):
-            self.queue.move_on_event(event, self.now)
+            self._tell(event)
 
     def remove_node(self, name: str) -> None:
         """A node is gone; pods that are not bound to it are made again."""
@@ -140,7 +147,7 @@ class Simulator:
                 self.evict(record)
         self.log.remove_node(old)
         gone = ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old)
-        self.queue.move_on_event(gone, self.now)
+        self._tell(gone)
 
     def update(self, pod: Pod) -> None:
         """A pod that waits is in another state."""
@@ -165,7 +172,7 @@ class Simulator:
         old = self.context.cache.store.objects(type(obj)).get(key(obj))
         self.log.put_object(obj)
         action = ActionType.ADD if old is None else ActionType.UPDATE
-        self.queue.move_on_event(ClusterEvent(_resource(type(obj)), action, old, obj), self.now)
+        self._tell(ClusterEvent(_resource(type(obj)), action, old, obj))
 
     def remove_object(self, kind: type[HasMetadata], name: str) -> None:
         """An object is gone; ``name`` is its ``namespace/name``."""
@@ -173,7 +180,7 @@ class Simulator:
         if old is not None:
             self.log.remove_object(old)
             event = ClusterEvent(_resource(kind), ActionType.DELETE, old)
-            self.queue.move_on_event(event, self.now)
+            self._tell(event)
 
     # ---- time passes -----------------------------------------------------------------------------
 
@@ -204,6 +211,8 @@ class Simulator:
         self.preempted.clear()
         self._given_up.clear()
         self._preemptions.clear()
+        self._faults.clear()
+        self._tried_at.clear()
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[None]:
@@ -248,10 +257,21 @@ class Simulator:
     def _next_time(self) -> float | None:
         """When something happens next; None when nothing will."""
         coming = self._to_come[0][0] if self._to_come else None
-        if coming is None and not self.queue.totals().backoff:
+        if coming is None and not any(map(self._may_go_on, self.queue.entries())):
             return None
         deadline = self.queue.next_deadline(self.now)
         return min((time for time in (coming, deadline) if time is not None), default=None)
+
+    def _may_go_on(self, entry: QueuedPodInfo) -> bool:
+        """Whether the end of its backoff may help. A group that nothing has changed for since it
+        was tried would be tried for ever.
+        """
+        futile = entry.group is not None and self._tried_at.get(entry.group) == self._events
+        return entry.state is QueueState.BACKOFF and not futile
+
+    def _tell(self, event: ClusterEvent) -> None:
+        self._events += 1
+        self.queue.move_on_event(event, self.now)
 
     def _pass_to(self, time: float) -> None:
         self.now = max(self.now, time)
@@ -273,6 +293,8 @@ class Simulator:
         except Exception as error:  # noqa: BLE001 - plugins may raise anything; it fails this pod
             text = f"scheduling failed: {error!r}"
             outcomes = [Diagnosis.error(member.pod, revision, text) for member in members]
+        if entry.group is not None:
+            self._tried_at[entry.group] = self._events
         for member, decision in zip(members, outcomes, strict=True):
             self._handle(member, decision)
         if victims:
@@ -297,10 +319,11 @@ class Simulator:
             self.context.cache.nominations.nominate(entry.pod, outcome.nominated_node, outcome.held)
         self._make_room(outcome)
         rejected = outcome.code in REJECTED
+        self._faults[entry.uid] = 0 if rejected else self._faults[entry.uid] + 1
         kept_out_by = rejectors(entry, outcome.unschedulable_plugins, rejected)
         self.queue.requeue(entry, kept_out_by, self.now, outcome.code is Code.PENDING)
         futile = self._preemptions[entry.uid] > MAX_PREEMPTIONS
-        if futile or entry.consecutive_errors_count >= MAX_FAULTS:
+        if futile or self._faults[entry.uid] >= MAX_FAULTS:
             self.queue.remove(entry.uid)
             self.context.cache.nominations.nominate(entry.pod, "")
             self._given_up[entry.uid] = entry
@@ -318,7 +341,7 @@ class Simulator:
     def _tell_of(self, pod: Pod) -> None:
         """A pod has come to its node."""
         event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=pod)
-        self.queue.move_on_event(event, self.now)
+        self._tell(event)
 
     def _make_room(self, diagnosis: Diagnosis) -> None:
         """The victims go; pods of lower priority lose the node."""
@@ -343,7 +366,7 @@ class Simulator:
         self.placed.pop(record.pod.metadata.uid, None)
         if isinstance(record.pod, Pod):
             self.log.free_claims(record.pod)
-            self.queue.move_on_event(resources_freed(record.pod), self.now)
+            self._tell(resources_freed(record.pod))
 
     def _why(self, entry: QueuedPodInfo) -> str:
         if entry.state is QueueState.UNSERVED:
