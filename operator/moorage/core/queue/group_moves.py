@@ -14,6 +14,7 @@ from moorage.core.queue.moves import POD_GROUP_CHANGED
 from moorage.core.queue.pending_moves import MAX_SLICES_WITHOUT_POP
 from moorage.core.queue.pod_group_members import (
     AVAILABLE_STATES,
+    POD_GROUP_GATE,
     PodGroupState,
     PodGroupTracker,
 )
@@ -79,10 +80,7 @@ class GroupMoves:
         complete any more, and the pod gated.
         """
         with self._queues.dropping_on_error(entry):
-            for other in self._groups.companions(entry):
-                rejected = other.state is QueueState.UNSCHEDULABLE
-                if rejected and self._profiles.gating_plugin(other, now):
-                    self._queues.enqueue(other, POD_GROUP_CHANGED, now)
+            self._shut_gates(entry, now)
             self.flush(now)
             group = self._groups.group_of_entry(entry)
             if group in self.left:  # it goes now, so all of it
@@ -92,6 +90,12 @@ class GroupMoves:
                 return sorted(others, key=lambda other: self._sort(other.pod, other.timestamp))
         return []
 
+    def _shut_gates(self, entry: QueuedPodInfo, now: float) -> None:
+        for other in self._groups.companions(entry):
+            rejected = other.state is QueueState.UNSCHEDULABLE
+            if rejected and self._profiles.gating_plugin(other, now):
+                self._queues.enqueue(other, POD_GROUP_CHANGED, now)
+
     def _retry_redeclared(self) -> None:
         """An attempt of a group that asks for something else now is not in vain."""
         for group in self._groups.redeclared:
@@ -99,3 +103,12 @@ class GroupMoves:
                 self._queues.in_flight.requeue_anyway(entry)
             self._queues.pending.resting.wake()
         self._groups.redeclared.clear()
+
+
+def rejectors(entry: QueuedPodInfo, plugins: frozenset[str], rejected: bool) -> frozenset[str]:
+    """Who keeps a pod out whose attempt failed by a rejection or (not ``rejected``) by a fault:
+    these plugins; its group, where only that was rejected; nobody after a fault.
+    """
+    if not rejected:
+        return frozenset()
+    return plugins or frozenset({POD_GROUP_GATE} if entry.as_group else ())

@@ -129,9 +129,8 @@ class PendingMoves:
             if self._is_to_rest(entry, now):
                 self.resting.rest(entry)
                 self.deadlines.add(entry)
-                continue
-            rejected = entry.state is QueueState.UNSCHEDULABLE
-            yield entry, UNSCHEDULABLE_TIMEOUT if rejected else BACKOFF_COMPLETE
+            else:
+                yield entry, _label(entry)
 
     def deadline(self, entry: QueuedPodInfo) -> SortKey:
         """When time alone may move the pod: its backoff ends, it was rejected too long ago, or the
@@ -154,3 +153,9 @@ class PendingMoves:
             and entry.timestamp + self._max_unschedulable > now
             and self._unchanged(entry)
         )
+
+
+def _label(entry: QueuedPodInfo) -> str:
+    """What is said to move a pod whose time has come."""
+    rejected = entry.state is QueueState.UNSCHEDULABLE
+    return UNSCHEDULABLE_TIMEOUT if rejected else BACKOFF_COMPLETE

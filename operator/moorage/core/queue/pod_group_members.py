@@ -109,8 +109,7 @@ class PodGroupTracker:
         """Groups of which ``is_met_unsaid`` may hold; whoever reports it takes them out."""
         self.that_wait: dict[str, dict[GroupKey, PodGroupState]] = {}
         """By schedulerName: the groups of which a member waits."""
-        self._unlisted = set(GROUP_KINDS)
-        self._unserved = set[str]()
+        self._unlisted, self._unserved = set(GROUP_KINDS), set[str]()
         self._groups: dict[GroupKey, dict[str, PodGroupState]] = {}
         for kind in GROUP_KINDS.values():
             store.follow(kind, self._declaration_changed)
@@ -216,8 +215,7 @@ class PodGroupTracker:
     def _recheck(self, group: PodGroupState, now: float) -> bool:
         spec = self.spec(group)
         if spec != group.spec:
-            group.spec = spec
-            self.redeclared[group] = None
+            group.spec, self.redeclared[group] = spec, None
         least = None if spec is None else spec.min_count
         self._look_whether_met(group)
         if self.is_met_unsaid(group):
@@ -227,8 +225,7 @@ class PodGroupTracker:
         if not complete:
             self.changed[group] = None
         turned, needed = complete != group.complete, self.needed(group)
-        was_together = group.needed > 1
-        eased = complete and was_together and needed < group.needed
+        eased = complete and group.needed > 1 and needed < group.needed
         group.needed = needed if complete else 0
         if turned:
             group.complete, group.complete_since = complete, now
@@ -386,15 +383,6 @@ class PodGroupTracker:
             )
             for part in parts
         )
-
-
-def rejectors(entry: QueuedPodInfo, plugins: frozenset[str], rejected: bool) -> frozenset[str]:
-    """Who keeps a pod out whose attempt failed by a rejection or (not ``rejected``) by a fault:
-    these plugins; its group, where only that was rejected; nobody after a fault.
-    """
-    if not rejected:
-        return frozenset()
-    return plugins or frozenset({POD_GROUP_GATE} if entry.as_group else ())
 
 
 def _waiting_for(key: GroupKey) -> str:

@@ -185,9 +185,7 @@ class SchedulingQueue:
         if entry.state is None:
             return
         if entry.state is not QueueState.IN_FLIGHT:
-            raise IllegalTransition(
-                f"pod {key(entry.pod)} is {entry.state.value}, no attempt of it can have failed"
-            )
+            raise IllegalTransition(f"pod {key(entry.pod)} is {entry.state.value}, not tried")
         entry.attempt_failed(rejectors, now, pending)
         if entry.as_group:
             entry.backoff_expiration = self.backoff_end(entry)

@@ -27,8 +27,9 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pod_groups import GroupKey, group_of
 from moorage.core.objects.pods import Pod, belongs_to_node, on_node, priority
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.group_moves import rejectors
 from moorage.core.queue.hints import ProfileQueueConfig, queue_config_of
-from moorage.core.queue.pod_group_members import PodGroupTracker, rejectors
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.simulation.reasons import reasons

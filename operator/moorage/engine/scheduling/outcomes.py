@@ -21,7 +21,7 @@ from moorage.core.framework.object_changes import resources_freed
 from moorage.core.framework.status import REJECTED, Code
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import on_node
-from moorage.core.queue.pod_group_members import rejectors
+from moorage.core.queue.group_moves import rejectors
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.catching import Catching
