@@ -107,7 +107,7 @@ class History:
         assert max(self.held.values(), default=0) <= MAX_HOLD_SECONDS + 2 * STEP
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_nobody_starves(seed: int) -> None:
     """Half an hour of it."""
 
