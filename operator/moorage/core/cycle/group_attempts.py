@@ -52,16 +52,18 @@ def decide_group(
         return group_outcome(attempt, GroupResult(common), room.revision)
     result = yield from schedule_group(attempt, place, context, room.revision, broken)
     if result.status.code is Code.UNSCHEDULABLE:
-        left = attempt.by_now((yield from patiently(lambda: attempt.moment(attempt.around.news))))
-        if left.can_be_enough:
-            found = yield from _find_room(left, result, room)
+        found = yield from _find_room(attempt, result, room)
     return group_outcome(attempt, result, room.revision, found)
 
 
 def _find_room(
     attempt: GroupAttempt, result: GroupResult, room: GroupPostFilters
 ) -> Steps[GroupRoom]:
-    """Room that is made for the group, or held where none can be."""
+    """Room that is made for the members that are left, or held where none can be."""
+    news = yield from patiently(lambda: attempt.moment(attempt.around.news))
+    attempt = attempt.by_now(news)
+    if not attempt.can_be_enough:
+        return NO_ROOM
     found = yield from room.run(attempt, result)
     if attempt.holds and not found.is_made:
         # from here to the copy nobody else has a turn
