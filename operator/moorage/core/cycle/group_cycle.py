@@ -204,9 +204,8 @@ class _GroupCycle:
             if len(fit) >= _ENOUGH_PLACEMENTS:
                 break
         first = self.tried[before]
-        if not fit:
-            return (yield from self._given_up(first, self._no_placement(first, total)))
-        chosen = yield from self._at_once(lambda: self._best(fit))
+        best = functools.partial(self._best, fit)
+        chosen = (yield from self._at_once(best)) if fit else self._no_placement(first, total)
         if isinstance(chosen, Status):
             return (yield from self._given_up(first, chosen))
         return (yield from self._taken(chosen))

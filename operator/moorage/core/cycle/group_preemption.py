@@ -198,9 +198,8 @@ class _Reprieve:
         named = {pod.metadata.uid for victims in by_node.values() for pod in victims.pods}
         strangers = named - {uid for unit in units for uid in unit.uids}
         if strangers:
-            uid = min(strangers)
-            why = f"extenders claim to preempt pod (UID: {uid}), which the pod group may not"
-            return error_status(why)
+            who = f"pod (UID: {min(strangers)})"
+            return error_status(f"extenders claim to preempt {who}, which the pod group may not")
         self._forget_members()
         for unit in units:
             if named.isdisjoint(unit.uids) is not self._is_there(unit):
