@@ -157,21 +157,6 @@ def test_a_gated_member_keeps_the_others() -> None:
     run(story)
 
 
-def test_a_rejected_group_is_tried_again_by_itself() -> None:
-    """After its backoff, though nothing has happened."""
-
-    async def story(world: Running) -> None:
-        come(world, group(3), *map(member, "abc"))
-        await world.clock.advance(0.5)
-        entry = world.engine.queue.get("uid-a")
-        assert entry is not None
-        assert entry.attempts == 1
-        await world.clock.advance(LONG)
-        assert entry.attempts >= 3
-
-    run(story)
-
-
 @pytest.mark.parametrize("mode", ["single", "all"])
 def test_room_is_made_for_a_group(mode: str) -> None:
     """Victims go, members are nominated, and bound where they were; a group that is disrupted
