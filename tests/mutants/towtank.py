@@ -883,6 +883,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(_RECORDED,),
     ),
     Mutant(
+        name="jobs: a number that has succeeded is made again",
+        file="towtank/controllers/job.py",
+        old="(*active, *self._ended(job, 'Succeeded'))",
+        new="active",
+        tests=(f"{_TESTS}/controllers/test_job.py",),
+    ),
+    Mutant(
         name="binding: a bound pod is bound again",
         file="towtank/subresources/pod_binding.py",
         old="if (node := pod['spec'].get('nodeName')):",

@@ -16,6 +16,7 @@ from towtank.controllers.deployment import DeploymentController
 from towtank.controllers.disruption import DisruptionController
 from towtank.controllers.garbage_collector import GarbageCollector
 from towtank.controllers.group_protection import PodGroupProtectionController
+from towtank.controllers.job import JobController
 from towtank.controllers.kubelet import KubeletSimulator
 from towtank.controllers.namespace import CRDFinalizer, NamespaceController
 from towtank.controllers.persistent_volume import PersistentVolumeController
@@ -37,8 +38,8 @@ class ControllerSettings:
     stop_after: float = 1.0
     """Seconds from a pod's deletion until it is gone, at most its grace."""
     workloads: bool = True
-    """Deployments, ReplicaSets, ReplicationControllers, StatefulSets, PodDisruptionBudgets and
-    PodGroups.
+    """Deployments, ReplicaSets, ReplicationControllers, StatefulSets, Jobs, PodDisruptionBudgets
+    and PodGroups.
     """
     kubelets: bool = True
     """Nodes become ready, pods run and go."""
@@ -109,6 +110,7 @@ def _controllers(client: ControllerClient, settings: ControllerSettings) -> Iter
         yield ReplicaSetController(client, REPLICATION_CONTROLLERS)
         yield DeploymentController(client)
         yield StatefulSetController(client)
+        yield JobController(client)
         yield DisruptionController(client)
         yield PodGroupProtectionController(client)
     if settings.volumes:
