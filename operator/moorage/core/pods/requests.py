@@ -201,6 +201,14 @@ def _ports_of(container: Container) -> list[HostPort]:
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
+def in_units(resource: str, amount: int) -> int:
+    """Nano-units in the node table's unit and range. The API server lets no negative amount in; one
+    would count as 0.
+    """
+    units = to_milli(amount) if resource == "cpu" else to_units(amount)
+    return max(0, min(units, MAX_AMOUNT))
+
+
 def allocatable_amounts(node: Node) -> dict[str, int]:
     """What a node has for pods, by tracked resource and "pods". Raises QuantityError with the
     field's path.
@@ -208,7 +216,7 @@ def allocatable_amounts(node: Node) -> dict[str, int]:
     allocatable = node.status.allocatable or {}
     try:
         return {
-            name: min(_in_units(name, nanos(quantity)), MAX_AMOUNT - 1)
+            name: min(in_units(name, nanos(quantity)), MAX_AMOUNT - 1)
             for name, quantity in allocatable.items()
             if name in ("cpu", "memory", "ephemeral-storage", "pods") or is_scalar(name)
         }
@@ -326,7 +334,7 @@ def _added_up(shape: RequestShape) -> Requests:
         if shape.pod_level and name in total:
             nonzero[name] = total[name]
     cpu, memory, nonzero_cpu, nonzero_memory = (
-        _in_units(name, amounts.get(name, 0))
+        in_units(name, amounts.get(name, 0))
         for amounts in (total, nonzero)
         for name in ("cpu", "memory")
     )
@@ -346,18 +354,10 @@ def _amounts(shape: RequestShape, defaults: bool) -> Amounts:
 
 def _tracked(total: Mapping[str, int]) -> dict[str, int]:
     return {
-        name: _in_units(name, amount)
+        name: in_units(name, amount)
         for name, amount in total.items()
         if name in ("cpu", "memory", "ephemeral-storage") or is_scalar(name)
     }
-
-
-def _in_units(resource: str, amount: int) -> int:
-    """Nano-units in the node table's unit and range. The API server lets no negative amount in; one
-    would count as 0.
-    """
-    units = to_milli(amount) if resource == "cpu" else to_units(amount)
-    return max(0, min(units, MAX_AMOUNT))
 
 
 # ---- inside: naming the field that could not be read ---------------------------------------------

@@ -264,6 +264,13 @@ def _pinned(demand: tuple[ExpectedRequest, ...]) -> Revision:
     return resolve(profile, build_registry(INTREE), PRESETS)
 
 
+def test_demand_beyond_all_nodes() -> None:
+    """What no node could ever have is expected like any other, and serves nobody."""
+    context = world(a=(shared_device("d0"),))
+    demand = (ExpectedRequest("gpu", cpu="9E", memory="1000E", weight=1_000_000), WHOLE)
+    assert placed(make_pod("now", cpu="8"), context, revision(demand=demand))[0] == "a"
+
+
 def test_scores_are_places() -> None:
     """100 for the best, one less for each better score, never below 0."""
     raw = np.array([-3, -1, -1, -2], np.int64)

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from kubefacts.quantities import NANO, QuantityError, nanos
+from kubefacts.quantities import QuantityError, nanos
 from moorage.core.columns.change_log import Aspect, ChangeReader
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister, Store
@@ -32,10 +32,9 @@ from moorage.core.objects.resource_claims import (
     ResourceClaim,
 )
 from moorage.core.plugins.device_scoring.arguments import MAX_KINDS, DeviceScoringArgs
-from moorage.core.pods.requests import pod_requests
+from moorage.core.pods.requests import in_units, pod_requests
 from moorage.core.structures.remembering import WORD_BYTES, memoized
 
-_MILLI = NANO // 1000
 _FOLLOWED = frozenset({Aspect.RESOURCES, Aspect.DEVICES})
 
 
@@ -101,7 +100,7 @@ def told_demand(args: DeviceScoringArgs) -> Demand:
             count=one.count,
             capacity=CapacityRequirements(capacity) if capacity else None,
         )
-        cpu, memory = -(-nanos(one.cpu) // _MILLI), -(-nanos(one.memory) // NANO)
+        cpu, memory = in_units("cpu", nanos(one.cpu)), in_units("memory", nanos(one.memory))
         counts[RequestKind(cpu, memory, _content(request))] += one.weight
     return demand_of_counts(counts)
 
