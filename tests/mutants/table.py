@@ -408,6 +408,13 @@ MUTANTS: Final = (
         ),
     ),
     Mutant(
+        name="gangs: who did not fit beside another one waits on",
+        file="engine/scheduling/group_attempts.py",
+        old="            self.note_kept_out(pod.metadata.uid, attempt)\n",
+        new="",
+        tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
+    ),
+    Mutant(
         name="budget: a half-placed gang outlives its replica",
         file="engine/scheduling/group_attempts.py",
         old="        for attempt in self.groups.values():\n            attempt.undo_placing()\n",

@@ -14,7 +14,7 @@ import pytest
 
 from moorage.core.objects.pod_groups import COSCHEDULING_LABEL
 from moorage.core.objects.pods import Pod, PodAnnotations
-from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS
 from moorage.engine.scheduling.group_attempts import GroupAttempts
@@ -81,6 +81,12 @@ def assumed(bench: Bench) -> Counter[str]:
 def bound(bench: Bench) -> Counter[str]:
     """How many pods of each profile are being bound."""
     return Counter(name.rstrip("0123456789") for name in placed(bench))
+
+
+def rejected(bench: Bench, name: str) -> bool:
+    """Whether this gang was tried in vain."""
+    first = bench.queue.get(f"uid-{name}0")
+    return first is not None and first.state is QueueState.UNSCHEDULABLE
 
 
 def half_placed(bench: Bench, *names: str) -> None:
@@ -230,6 +236,18 @@ def test_a_gang_that_cannot_fit_takes_back_others_once() -> None:
     run(bench, 10**5, until=look)
     assert bound(bench) == {"b": 20}
     assert losses <= 1
+
+
+def test_a_gang_that_another_one_kept_out_is_tried_again() -> None:
+    """Once the other one, which fits nowhere, is taken back: that is no event."""
+    bench = a_slow_bench("a", "b", nodes=4)
+    come(bench, "a", 20)
+    run(bench, until=lambda: assumed(bench)["a"] > 5)
+    come(bench, "b", 12, alike=True)
+    run(bench, until=lambda: rejected(bench, "b"))
+    assert assumed(bench)["a"] > 5
+    later(bench, rounds=1)
+    assert bound(bench) == assumed(bench) == {"b": 12}
 
 
 def test_a_gang_that_is_taken_back_takes_nothing_of_another() -> None:

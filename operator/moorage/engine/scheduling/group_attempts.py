@@ -158,11 +158,11 @@ class GroupAttempts:
 
     def may_make_room(self, attempt: SchedulingAttempt) -> bool:
         """Whether others may be displaced for a group: nobody whose own place may be taken back.
-        The groups that were begun before go first; those begun later begin anew. Raises
-        OutOfTime where it will be known soon.
+        The groups that were begun before go first (the members that were refused are tried again
+        when these are through); those begun later begin anew. Raises OutOfTime where it will be
+        known soon.
         """
         if next(iter(self.groups.values())) is not attempt:
-            self.note_kept_out(attempt.entry.uid, attempt)
             return False
         if self.decided:
             raise OutOfTime
