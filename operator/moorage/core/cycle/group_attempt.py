@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment
+from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment, Steps, patiently
 from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupNews, GroupSurroundings
 from moorage.core.framework.placement_contract import Assignments
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
+
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,6 +30,10 @@ class GroupAttempt:
     holds: bool = False
     """Whether room may be held for it if it does not fit and none can be made."""
     around: GroupSurroundings = UNDISTURBED
+
+    def at_once(self, ask: Callable[[], T]) -> Steps[T]:
+        """What is asked of the state of one moment; where time runs out, of a later one."""
+        return patiently(functools.partial(self.moment, ask))
 
     def by_now(self, news: GroupNews) -> GroupAttempt:
         """The same, with the members that are left and the minCount of now."""

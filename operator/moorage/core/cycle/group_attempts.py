@@ -26,7 +26,7 @@ from moorage.core.cycle.group_cycle import GroupResult, PlaceMember, T, schedule
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters, GroupRoom
 from moorage.core.cycle.group_seats import seats_for
-from moorage.core.cycle.group_steps import Steps, patiently
+from moorage.core.cycle.group_steps import Steps
 from moorage.core.cycle.group_surroundings import GroupNews, GroupSurroundings
 from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
@@ -60,14 +60,13 @@ def _find_room(
     attempt: GroupAttempt, result: GroupResult, room: GroupPostFilters
 ) -> Steps[GroupRoom]:
     """Room that is made for the members that are left, or held where none can be."""
-    news = yield from patiently(lambda: attempt.moment(attempt.around.news))
-    attempt = attempt.by_now(news)
+    attempt = attempt.by_now((yield from attempt.at_once(attempt.around.news)))
     if not attempt.can_be_enough:
         return NO_ROOM
     found = yield from room.run(attempt, result)
     if attempt.holds and not found.is_made:
         # from here to the copy nobody else has a turn
-        yield from patiently(lambda: attempt.moment(lambda: None))
+        yield from attempt.at_once(lambda: None)
         seats = yield from seats_for(attempt, room.revision, room.context, room.fork)
         found = dataclasses.replace(found, seats=seats)
     return found

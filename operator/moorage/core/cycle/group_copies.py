@@ -18,9 +18,10 @@ from moorage.core.cycle.extender_cycle import (
     extenders_interested,
     look_at_nodes,
 )
-from moorage.core.cycle.group_cycle import place_member
-from moorage.core.cycle.group_steps import Steps, patiently
-from moorage.core.cycle.group_surroundings import GroupSurroundings
+from moorage.core.cycle.group_attempt import GroupAttempt
+from moorage.core.cycle.group_cycle import GroupResult, place_member, schedule_group
+from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps, patiently
+from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupSurroundings
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderFailure
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.post_filter_contract import Victims
@@ -34,12 +35,19 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(slots=True)
 class MembersOnCopy:
-    """Members on a copy."""
+    """Members of one group on a copy. ``around``: the surroundings of its attempt, whose extenders
+    are asked.
+    """
 
     around: GroupSurroundings
     revision: Revision
     copy: CycleContext
     _placing: Steps[Decision] | None = None
+
+    def schedule(self, attempt: GroupAttempt) -> Steps[GroupResult]:
+        """The result of the group's attempt there, where nothing else happens."""
+        alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT, around=UNDISTURBED)
+        return schedule_group(alone, self.place, self.copy, self.revision)
 
     def place(self, pod: Pod, placement: Placement, /) -> Decision:
         """As ``group_cycle.place_member``; who is asked about again goes on where it was. Raises

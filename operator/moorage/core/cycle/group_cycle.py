@@ -205,7 +205,8 @@ class _GroupCycle:
                 break
         first = self.tried[before]
         best = functools.partial(self._best, fit)
-        chosen = (yield from self._at_once(best)) if fit else self._no_placement(first, total)
+        ask = self.attempt.at_once
+        chosen = (yield from ask(best)) if fit else self._no_placement(first, total)
         if isinstance(chosen, Status):
             return (yield from self._given_up(first, chosen))
         return (yield from self._taken(chosen))
@@ -265,8 +266,7 @@ class _GroupCycle:
         return decision
 
     def _ask_for(self, pod: Pod, placement: Placement) -> Steps[Decision]:
-        place = functools.partial(self.place, pod, placement)
-        return (yield from patiently(lambda: self.attempt.moment(place)))
+        return self.attempt.at_once(functools.partial(self.place, pod, placement))
 
     def _feasible(self, tried: TentativeMembers) -> Status:
         """Whether enough are placed (SUCCESS), may still be (PENDING) or cannot be any more."""
@@ -283,14 +283,10 @@ class _GroupCycle:
 
     # ---- several placements ----------------------------------------------------------------------
 
-    def _at_once(self, ask: Callable[[], T]) -> Steps[T]:
-        """What is asked of the state of one moment."""
-        return (yield from patiently(lambda: self.attempt.moment(ask)))
-
     def _domains(self, division: Division, needed: int) -> Steps[DomainsWithRoom]:
         wanted = Wanted(self.attempt.group, self.attempt.members, needed)
         ask = functools.partial(domains_with_room, division, wanted, self.revision, self.context)
-        return (yield from self._at_once(ask))
+        return self.attempt.at_once(ask)
 
     def _smallest(self, division: Division, over: PassedOver) -> Steps[TentativeMembers | None]:
         """The members in the domain with the least room that takes all of them."""
@@ -374,7 +370,7 @@ class _GroupCycle:
         """Members that are gone by now are taken back; whether the others are enough is judged
         anew.
         """
-        news = yield from self._at_once(self.attempt.around.news)
+        news = yield from self.attempt.at_once(self.attempt.around.news)
         chosen.let_go(news.lost, self.revision, self.context)
         now = self.attempt.by_now(news)
         self.attempt = dataclasses.replace(now, members=self.attempt.members)

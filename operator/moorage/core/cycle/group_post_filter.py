@@ -21,9 +21,8 @@ from moorage.core.cycle.group_preemption import (
     Fork,
     GroupPreemption,
     make_room,
-    room_may_be_made,
 )
-from moorage.core.cycle.group_steps import Steps, patiently
+from moorage.core.cycle.group_steps import Steps
 from moorage.core.cycle.post_filter import make_attempt
 from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.interfaces import ExtensionPoint, is_a
@@ -78,12 +77,13 @@ class GroupPostFilters:
         else is done: the group fits with its claims as they are. Nobody makes any while others have
         members placed that may be taken back.
         """
+        may_make_room = attempt.around.may_make_room
         said, actions = list[str](), dict[str, dict[str, Any]]()
         preemption: GroupPreemption | None = None
         for name, plugin in self.revision.at(ExtensionPoint.POD_GROUP_POST_FILTER):
             if is_a(plugin, PodGroupPostFilterPlugin):
                 answer = yield from self._ask(plugin, attempt, result)
-                if answer.actions and not (yield from room_may_be_made(attempt)):
+                if answer.actions and not (yield from attempt.at_once(may_make_room)):
                     return NOT_ASKED
                 status, words = answer.status, answer.status.message
                 for uid, action in answer.actions.items():
@@ -91,7 +91,7 @@ class GroupPostFilters:
             else:
                 place = attempt, self.revision, self.context, self.fork
                 # from here to the copy nobody else has a turn
-                yield from patiently(lambda: attempt.moment(lambda: None))
+                yield from attempt.at_once(lambda: None)
                 preemption = yield from make_room(*place)
                 if preemption is None:
                     return NOT_ASKED
@@ -111,12 +111,12 @@ class GroupPostFilters:
         looked_at, reached = [], {one.pod.metadata.uid for one in result.decisions}
         for pod in (one for one in attempt.members if one.metadata.uid in reached):
             look = functools.partial(self._look, plugin, pod, attempt.group)
-            looked_at.append((pod, (yield from patiently(functools.partial(attempt.moment, look)))))
+            looked_at.append((pod, (yield from attempt.at_once(look))))
             yield True
         group, scheduled = attempt.group, len(attempt.scheduled)
         whole = FailedGroupAttempt(group, looked_at, scheduled, self.context.snapshot)
         answer = functools.partial(plugin.pod_group_post_filter, whole)
-        return (yield from patiently(lambda: attempt.moment(answer)))
+        return (yield from attempt.at_once(answer))
 
     def _look(self, plugin: PodGroupPostFilterPlugin, pod: Pod, group: GroupSpec) -> Any:
         """What a plugin finds out about a member; None of one that can't be judged. Raises

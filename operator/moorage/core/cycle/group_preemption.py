@@ -21,9 +21,8 @@ from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_copies import MembersOnCopy
-from moorage.core.cycle.group_cycle import GroupResult, schedule_group
-from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps, patiently
-from moorage.core.cycle.group_surroundings import UNDISTURBED
+from moorage.core.cycle.group_cycle import GroupResult
+from moorage.core.cycle.group_steps import Steps, patiently
 from moorage.core.framework.evaluation.evaluation import PASSES
 from moorage.core.framework.post_filter_contract import Victims
 from moorage.core.framework.revisions import Revision
@@ -75,7 +74,7 @@ def make_room(
     if ongoing := _ongoing(attempt, context):
         return GroupPreemption(ONGOING, ongoing)
     lower = context.snapshot.priorities.below(attempt.group.priority, context.cache.nodes.rows)
-    if lower.any() and not (yield from room_may_be_made(attempt)):
+    if lower.any() and not (yield from attempt.at_once(attempt.around.may_make_room)):
         return None
     # from here to the copy nobody else has a turn
     units = units_below(attempt.group.priority, context)
@@ -91,8 +90,7 @@ def _displace(
 ) -> Steps[GroupPreemption]:
     """The same, on a copy without all of these."""
     members = MembersOnCopy(attempt.around, revision, without)
-    alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT, around=UNDISTURBED)
-    result = yield from schedule_group(alone, members.place, without, revision)
+    result = yield from members.schedule(attempt)
     if result.status.code is not Code.SUCCESS:
         return GroupPreemption(result.status)
     victims = yield from _Reprieve(result, revision, without, members).victims(units)
@@ -102,11 +100,6 @@ def _displace(
     text = f"found a placement for podgroup, preempting {len(pods)} victims"
     nominations = {one.pod.metadata.uid: one.node for one in result.placed}
     return GroupPreemption(Status(Code.SUCCESS, (text,)), nominations, pods)
-
-
-def room_may_be_made(attempt: GroupAttempt) -> Steps[bool]:
-    """Whether others may be displaced for the group now, as ``GroupSurroundings`` says."""
-    return (yield from patiently(lambda: attempt.moment(attempt.around.may_make_room)))
 
 
 def units_below(priority: int, context: CycleContext) -> list[Unit]:

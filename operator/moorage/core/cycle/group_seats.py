@@ -7,17 +7,14 @@ without them, the group is scheduled on a copy of the state.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 from moorage.core.columns.nominations import is_younger
 from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_copies import MembersOnCopy
-from moorage.core.cycle.group_cycle import schedule_group
 from moorage.core.cycle.group_preemption import Fork, units_below
-from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Steps
-from moorage.core.cycle.group_surroundings import UNDISTURBED
+from moorage.core.cycle.group_steps import Steps
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod, priority
 
@@ -31,9 +28,7 @@ def seats_for(
     if held := _held(attempt, context):
         return held
     without = yield from fork(_kept_out(attempt, context))
-    members = MembersOnCopy(attempt.around, revision, without)
-    alone = dataclasses.replace(attempt, moment=AT_ANY_MOMENT, around=UNDISTURBED)
-    result = yield from schedule_group(alone, members.place, without, revision)
+    result = yield from MembersOnCopy(attempt.around, revision, without).schedule(attempt)
     return {one.pod.metadata.uid: one.node for one in result.placed}
 
 
