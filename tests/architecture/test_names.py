@@ -20,7 +20,6 @@ MODULES: Final = {
     "arguments": "of one plugin, in its package; of all, in the framework",
     "queueing_hints": "what wakes the pods that a plugin rejected, in its package",
     "cli": "each distribution has one",
-    "group_attempts": "what an attempt is in core, those under way in the engine",
     "intree": "deciders in core, actors in the engine: the two halves of the same plugins",
     "bodies": "of our kinds in api, of requests in the embedded cluster",
     "common": "what the kinds of v1alpha1, or the strategies, have in common",

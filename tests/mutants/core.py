@@ -1310,7 +1310,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         name="group attempts: the moment of an answer is told before it",
-        file="core/cycle/group_attempts.py",
+        file="core/cycle/group_scheduling.py",
         old="        answer = ask()\n        self._journal.append(self._said)\n",
         new="        self._journal.append(self._said)\n        answer = ask()\n",
         tests=(f"{_TESTS}/recording/test_replayed_groups.py::test_group_preemption",),

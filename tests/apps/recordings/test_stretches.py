@@ -37,8 +37,8 @@ from moorage.core.cycle.decisions import (
 )
 from moorage.core.cycle.extender_cycle import extender_cycle
 from moorage.core.cycle.group_attempt import GroupAttempt
-from moorage.core.cycle.group_attempts import GroupScheduling
 from moorage.core.cycle.group_cycle import place_member
+from moorage.core.cycle.group_scheduling import GroupScheduling
 from moorage.core.framework.extenders import AskFilter, ExtenderFilterResult
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.registry import build_registry

@@ -20,9 +20,9 @@ from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.cycle.decisions import Decided, GroupDecided
 from moorage.core.cycle.group_attempt import GroupAttempt
-from moorage.core.cycle.group_attempts import GroupScheduling
 from moorage.core.cycle.group_cycle import place_member
 from moorage.core.cycle.group_outcome import GroupOutcome
+from moorage.core.cycle.group_scheduling import GroupScheduling
 from moorage.core.framework.extenders import AskVictims
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision

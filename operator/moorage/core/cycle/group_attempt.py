@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from moorage.core.columns.cache import Cache
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment, Steps, patiently
 from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupNews, GroupSurroundings
 from moorage.core.framework.placement_contract import Assignments
 from moorage.core.groups.group_spec import GroupSpec
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, priority
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.queued_pod import QueuedPodInfo
 
 T = TypeVar("T")
 
@@ -49,3 +52,34 @@ class GroupAttempt:
         """Whether there are so many members that the group may fit."""
         there = len(self.members) + len(self.scheduled)
         return bool(self.members) and there >= self.group.min_count
+
+
+def attempt_of(
+    members: Sequence[QueuedPodInfo], groups: PodGroupTracker, cache: Cache
+) -> GroupAttempt | None:
+    """What is to be tried of the PodGroup of these, which are in flight; None where it is not there
+    any more.
+    """
+    group = groups.group_of_entry(members[0])
+    spec = groups.spec(group)
+    if spec is None:
+        return None
+    if group.met:  # the minimum was met: who replaces others needs nobody
+        spec = dataclasses.replace(spec, min_count=1)
+    return GroupAttempt(
+        spec,
+        [member.pod for member in sorted(members, key=_order)],
+        placed_pods(group.assigned, cache),
+    )
+
+
+def placed_pods(uids: Iterable[str], cache: Cache) -> list[tuple[Pod, str]]:
+    """Those of these that have a node, with its name."""
+    there = [info for uid in uids if (info := cache.pod_info(uid)) is not None]
+    return [(info.pod, info.node) for info in there if isinstance(info.pod, Pod)]
+
+
+def _order(entry: QueuedPodInfo) -> tuple[int, int, float, str]:
+    """Lower for the member that is tried first."""
+    pod = entry.pod
+    return -priority(pod), -entry.attempts, entry.timestamp, pod.metadata.name

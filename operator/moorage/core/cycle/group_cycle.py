@@ -17,7 +17,7 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from moorage.core.columns.changes import Nomination
 from moorage.core.cycle import cycle, group_placements
@@ -49,9 +49,6 @@ _ENOUGH_PLACEMENTS = 100
 """That take a group: more are not looked for, as of nodes (kube-scheduler tries all)."""
 _MAX_PREFERRED = 16
 """Domains of one label that are tried because they are preferred."""
-
-
-T = TypeVar("T")
 
 
 class GroupWithdrawn(Exception):

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters, unreserve_and_forget
-from moorage.core.cycle.group_attempt import GroupAttempt
-from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
+from moorage.core.cycle.group_attempt import GroupAttempt, attempt_of
 from moorage.core.cycle.group_cycle import place_member
 from moorage.core.cycle.group_outcome import GroupOutcome
+from moorage.core.cycle.group_scheduling import GroupScheduling
 from moorage.core.cycle.placement_answers import PlacementAnswer, placement_answers
 from moorage.core.cycle.tentative_members import TriedPlacement
 from moorage.core.explaining.gates import Gate, counted, group_gate

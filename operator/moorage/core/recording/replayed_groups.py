@@ -24,9 +24,9 @@ from moorage.core.cycle.decisions import (
     GroupExtenderAnswered,
     GroupMoment,
 )
-from moorage.core.cycle.group_attempt import GroupAttempt
-from moorage.core.cycle.group_attempts import decide_group, placed_pods
+from moorage.core.cycle.group_attempt import GroupAttempt, placed_pods
 from moorage.core.cycle.group_post_filter import GroupPostFilters
+from moorage.core.cycle.group_scheduling import decide_group
 from moorage.core.cycle.group_surroundings import GroupNews
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.placement_contract import Placement

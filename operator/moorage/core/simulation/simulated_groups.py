@@ -6,9 +6,10 @@ from collections.abc import Generator, Sequence
 from typing import TypeVar
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
-from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
+from moorage.core.cycle.group_attempt import attempt_of
 from moorage.core.cycle.group_cycle import place_member
 from moorage.core.cycle.group_outcome import GroupOutcome
+from moorage.core.cycle.group_scheduling import GroupScheduling
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status

@@ -1,6 +1,6 @@
 """The group scheduler: attempts of pod groups, and what is reported of their members and PodGroups.
 
-``core.queue.pod_group_members`` says which members go together, ``core.cycle.group_attempts``
+``core.queue.pod_group_members`` says which members go together, ``core.cycle.group_scheduling``
 places them; here both are joined to the engine.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
-from moorage.core.cycle.group_attempt import GroupAttempt
-from moorage.core.cycle.group_attempts import GroupScheduling, attempt_of
+from moorage.core.cycle.group_attempt import GroupAttempt, attempt_of
 from moorage.core.cycle.group_cycle import PlaceMember
+from moorage.core.cycle.group_scheduling import GroupScheduling
 from moorage.core.cycle.group_surroundings import GroupNews, OthersAround
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.revisions import Revision

@@ -7,11 +7,11 @@ Source: kube-scheduler's pod group cycle (v1.37).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
+from typing import TypeVar
 
 import msgspec
 
-from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Journal
 from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.decisions import (
@@ -22,7 +22,7 @@ from moorage.core.cycle.decisions import (
     GroupMoment,
 )
 from moorage.core.cycle.group_attempt import GroupAttempt
-from moorage.core.cycle.group_cycle import GroupResult, PlaceMember, T, schedule_group
+from moorage.core.cycle.group_cycle import GroupResult, PlaceMember, schedule_group
 from moorage.core.cycle.group_outcome import GroupOutcome, group_outcome
 from moorage.core.cycle.group_post_filter import NO_ROOM, GroupPostFilters, GroupRoom
 from moorage.core.cycle.group_seats import seats_for
@@ -32,9 +32,9 @@ from moorage.core.cycle.group_validation import validate
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
-from moorage.core.objects.pods import Pod, priority
-from moorage.core.queue.pod_group_members import PodGroupTracker
-from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.objects.pods import Pod
+
+T = TypeVar("T")
 
 
 def decide_group(
@@ -167,34 +167,3 @@ def _decided(
         outcome.victims,
         outcome.overtaken,
     )
-
-
-def attempt_of(
-    members: Sequence[QueuedPodInfo], groups: PodGroupTracker, cache: Cache
-) -> GroupAttempt | None:
-    """What is to be tried of the PodGroup of these, which are in flight; None where it is not there
-    any more.
-    """
-    group = groups.group_of_entry(members[0])
-    spec = groups.spec(group)
-    if spec is None:
-        return None
-    if group.met:  # the minimum was met: who replaces others needs nobody
-        spec = dataclasses.replace(spec, min_count=1)
-    return GroupAttempt(
-        spec,
-        [member.pod for member in sorted(members, key=_order)],
-        placed_pods(group.assigned, cache),
-    )
-
-
-def placed_pods(uids: Iterable[str], cache: Cache) -> list[tuple[Pod, str]]:
-    """Those of these that have a node, with its name."""
-    there = [info for uid in uids if (info := cache.pod_info(uid)) is not None]
-    return [(info.pod, info.node) for info in there if isinstance(info.pod, Pod)]
-
-
-def _order(entry: QueuedPodInfo) -> tuple[int, int, float, str]:
-    """Lower for the member that is tried first."""
-    pod = entry.pod
-    return -priority(pod), -entry.attempts, entry.timestamp, pod.metadata.name
