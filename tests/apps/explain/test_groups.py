@@ -242,9 +242,15 @@ def test_placements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             (GROUP % (2, ""), members(3)), ExitStatus.YES, "3 of 3 members of pod", id="fits"
         ),
         pytest.param(
+            (GROUP % (1, ""), members(1)),
+            ExitStatus.YES,
+            "1 of 1 members of pod group ml/trainer fit, on 1 node.",
+            id="fits-on-one",
+        ),
+        pytest.param(
             (GROUP % (2, ""), members(1).replace("priority: 5", "nodeName: n1, priority: 5")),
             ExitStatus.YES,
-            "All 1 members of pod group ml/trainer have a node.",
+            "The one member of pod group ml/trainer has a node.",
             id="placed",
         ),
         pytest.param(

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from moorage.apps.explain import pending_texts
 from moorage.apps.explain.explanation_documents import Document
-from moorage.apps.printing.amounts import age
+from moorage.apps.printing.amounts import age, counted
 from moorage.apps.printing.terminal import Style, new_table, sentence
 
 MOST_MEMBERS: Final = 10
@@ -66,9 +66,11 @@ def _answer(document: Document, now: datetime.datetime) -> str:
         case "WouldBePlaced" if pod:
             return f"{pod} fits with its group: it would go to {document['placement']['node']}."
         case "WouldBePlaced":
-            nodes = len({one["node"] for one in group["members"] if one["node"]})
-            found = sum(bool(one["node"]) for one in group["members"])
-            return f"{found} of {len(group['members'])} members of {name} fit, on {nodes} nodes."
+            found = [one["node"] for one in group["members"] if one["node"]]
+            nodes = counted(len(set(found)), "node")
+            return f"{len(found)} of {len(group['members'])} members of {name} fit, on {nodes}."
+        case "Placed" if group["present"] == 1:
+            return f"The one member of {name} has a node."
         case "Placed":
             return f"All {group['present']} members of {name} have a node."
         case "NoMembers":
@@ -165,7 +167,7 @@ def _room(document: Document, now: datetime.datetime) -> str:
 
 
 def _effect(suggestion: Document) -> str:
-    return f"the group fits, on {suggestion['fits']} node{'s' if suggestion['fits'] != 1 else ''}"
+    return f"the group fits, on {counted(suggestion['fits'], 'node')}"
 
 
 def _preemption(found: Document) -> Text:

@@ -44,7 +44,7 @@ class TentativeMembers:
     status: Status = SUCCESS
 
     def add(self, decision: Decision, generation: int) -> None:
-        """The next member's."""
+        """What was decided about the next member, and the generation of its node, if it has one."""
         self.decisions.append(decision)
         self.generations.append(generation)
         self.placed_count += isinstance(decision, ScheduleResult)
@@ -55,7 +55,7 @@ class TentativeMembers:
         return [one for one in self.decisions if isinstance(one, ScheduleResult)]
 
     def tried(self) -> TriedPlacement:
-        """What is told of it."""
+        """The same, for whoever tells it."""
         return TriedPlacement(self.placement, self.decisions, self.status)
 
     def let_go(self, lost: Collection[str], revision: Revision, context: CycleContext) -> None:

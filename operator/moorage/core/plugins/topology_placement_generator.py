@@ -29,8 +29,6 @@ from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import key
 
 NAME = "TopologyPlacementGenerator"
-
-
 _MAX_KEYS = 8
 
 

@@ -54,9 +54,7 @@ class NodeProfiles:
         self.table = table
         self._ledger = ledger
         self._of_shape: dict[int, int] = {}
-        self._known: OrderedDict[
-            tuple[bytes, DeviceOrder], dict[tuple[int, int], DeviceOutcome | None]
-        ] = OrderedDict()
+        self._known: OrderedDict[tuple[bytes, DeviceOrder], KnownOutcomes] = OrderedDict()
 
     def profile(self, node: Node) -> int:
         """What a node offers now. Raises AllocationError."""
@@ -69,7 +67,7 @@ class NodeProfiles:
 
     def known(self, wanted: bytes, order: DeviceOrder) -> KnownOutcomes:
         """What came of searches for these claims."""
-        found: KnownOutcomes = self._known.setdefault((wanted, order), {})
+        found = self._known.setdefault((wanted, order), {})
         self._known.move_to_end((wanted, order))
         if len(self._known) > _MAX_SEARCHES:
             self._known.popitem(last=False)

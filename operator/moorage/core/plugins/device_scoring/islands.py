@@ -13,7 +13,7 @@ from moorage.core.devices.uses import AvailableDevices, DevicesInUse
 from moorage.core.objects.resource_claims import DeviceAttribute
 
 _MOST = 63
-WORST = 2**18 - 1
+WORST = 2**18
 """More than any cost: for nodes where nothing was found."""
 
 
