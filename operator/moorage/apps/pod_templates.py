@@ -95,7 +95,8 @@ def read_workloads(
     if faults:
         raise WrongUse("\n".join(faults))
     if not found:
-        raise WrongUse(f"{', '.join(map(str, files))}: there is none of {', '.join(kinds)}")
+        there = f"; there is {', '.join(sorted(others))}" if others else ""
+        raise WrongUse(f"{', '.join(map(str, files))}: there is none of {', '.join(kinds)}{there}")
     warnings = [f"passed over: {kind}, as it makes no pods of its own" for kind in sorted(others)]
     if DAEMON_SET in others:
         warnings.append("what DaemonSets need is not asked: their pods come with their nodes")

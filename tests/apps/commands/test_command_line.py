@@ -47,6 +47,7 @@ def test_formats_are_the_same_everywhere(command: str) -> None:
         ("podgroup/g", "there is no pod group default/g"),
         ("pg default/g", "there is no pod group default/g"),
         ("pod", "explain pod: one pod or podgroup can be explained"),
+        ("podgroup", "can be explained: explain podgroup NAMESPACE/NAME"),
         ("node n", "explain node: one pod or podgroup can be explained"),
     ],
 )

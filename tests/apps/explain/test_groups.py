@@ -220,6 +220,15 @@ def test_groups_that_do_not_count_are_named(
     assert "2 of 3 members are here." in output
 
 
+def test_a_group_of_which_nothing_is_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no basic group, and has no priority."""
+    _, output = explained(tmp_path, capsys, members(1))
+    assert "there is no PodGroup ml/trainer (scheduling.k8s.io/v1beta1)" in output
+    assert "\n  nothing says how many are needed; 1 member is here (scheduling" in output
+
+
 def test_placements(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each value of the key, the best first."""
     _, output = explained(tmp_path, capsys, GROUP % (3, TOPOLOGY), members(3), LOW)

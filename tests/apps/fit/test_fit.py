@@ -89,6 +89,7 @@ def test_documents_for_programs(files: Any, capsys: pytest.CaptureFixture[str]) 
     ("body", "said"),
     [
         pytest.param(WORLD[0], "there is none of Pod, Deployment", id="no workload"),
+        pytest.param(WORLD[0], ", DaemonSet; there is Node", id="what there is"),
         pytest.param(
             workload(replicas=-1), "spec.replicas: -1: must be a whole number", id="replicas"
         ),

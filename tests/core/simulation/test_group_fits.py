@@ -95,6 +95,8 @@ def test_a_group_of_too_few_members() -> None:
     assert (found.starts, len(found.nodes), found.more_nodes) == (False, 2, None)
     assert (found.obstacle, found.room) == (None, 0)
     assert found.reason == "2 members are here, and 3 are needed together"
+    found = fitted(a_context(nodes("4")), spec(3), members("1"))
+    assert found.reason == "1 member is here, and 3 are needed together"
 
 
 def test_members_beyond_the_minimum_may_lack_a_node() -> None:

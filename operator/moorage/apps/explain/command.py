@@ -63,7 +63,8 @@ def explain(
     if not name:  # as kubectl takes it, too: pod/NAME
         kind, _, name = kind.partition("/")
     if kind not in (*_PODS, *_GROUPS) or not name:
-        fail(f"explain {kind}: one pod or podgroup can be explained: explain pod NAMESPACE/NAME")
+        what = "podgroup" if kind in _GROUPS else "pod"
+        fail(f"explain {kind}: one pod or podgroup can be explained: explain {what} NAMESPACE/NAME")
     from moorage.apps.explain import explain as explaining
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 

@@ -105,10 +105,15 @@ def _waited(document: Document, now: datetime.datetime) -> str:
 
 
 def _about(group: Document) -> str:
-    kind = f"gang of {group['minCount']}" if group["gang"] else "basic group"
-    there = f"{group['present']} members are here"
-    topology = f", one {group['topologyKey']}" if group["topologyKey"] else ""
-    return f"{kind}, priority {group['priority']}{topology}; {there} ({group['api']})"
+    said = [f"gang of {group['minCount']}" if group["gang"] else "basic group"]
+    if group["minCount"] is None:
+        said = ["nothing says how many are needed"]
+    if group["priority"] is not None:
+        said.append(f"priority {group['priority']}")
+    if group["topologyKey"]:
+        said.append(f"one {group['topologyKey']}")
+    there = counted(group["present"], "member is", "members are")
+    return f"{', '.join(said)}; {there} here ({group['api']})"
 
 
 def _members(members: Sequence[Document], every: bool) -> Table:

@@ -128,7 +128,8 @@ class _Trying:
             result = self._attempt(dataclasses.replace(self._first, group=enough))
             nodes = tuple((one.pod, one.node) for one in result.placed)
         there = len(members) + len(self._first.scheduled)
-        reason = f"{there} members are here, and {spec.min_count} are needed together"
+        here = "1 member is here" if there == 1 else f"{there} members are here"
+        reason = f"{here}, and {spec.min_count} are needed together"
         return GroupFit(spec, members, False, nodes, 0, True, (), None, reason, None)
 
     def place(self) -> GroupResult:

@@ -52,7 +52,8 @@ const COLUMNS = [
 const rank = ({ node, placed }) => (placed ? 2 : node ? 1 : 0);
 
 function needs({ gang, minCount, present, priority, topologyKey }) {
-  const kind = gang ? `A gang: ${count(minCount)} are needed together` : "Placed as far as it fits";
+  const free = minCount == null ? "Nothing says how many are needed" : "Placed as far as it fits";
+  const kind = gang ? `A gang: ${count(minCount)} are needed together` : free;
   const where = topologyKey ? `, in one ${topologyKey}` : "";
   const important = priority == null ? "" : ` Priority ${count(priority)}.`;
   return `${kind}${where}; ${counted(present, "member")} ${present === 1 ? "is" : "are"} here.${important}`;
