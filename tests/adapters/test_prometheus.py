@@ -39,6 +39,14 @@ def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float 
         ),
         ("scheduler_scheduling_algorithm_duration_seconds", {}, 0.001, 16.384, 15),
         (
+            "scheduler_podgroup_scheduling_attempt_duration_seconds",
+            {"result": "scheduled", "profile": "p"},
+            0.001,
+            16.384,
+            15,
+        ),
+        ("scheduler_podgroup_scheduling_algorithm_duration_seconds", {}, 0.001, 16.384, 15),
+        (
             "scheduler_framework_extension_point_duration_seconds",
             {"extension_point": "Filter", "status": "Success", "profile": "p"},
             0.0001,
@@ -53,10 +61,12 @@ def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float 
 def test_histograms_have_kube_schedulers_buckets(
     name: str, labels: dict[str, str], first: float, last: float, count: int
 ) -> None:
-    """Names, labels and bounds are those of kube-scheduler 1.36."""
+    """Names, labels and bounds are those of kube-scheduler 1.37."""
     telemetry = PrometheusTelemetry()
     telemetry.attempt("scheduled", "p", 0.01)
     telemetry.algorithm(0.001)
+    telemetry.group_attempt("scheduled", "p", 0.01)
+    telemetry.group_algorithm(0.001)
     telemetry.extension_point("Filter", "Success", "p", 0.001)
     telemetry.bound(1, 0.1)
     telemetry.preempted(2)
@@ -75,7 +85,12 @@ def test_a_day_in_the_life() -> None:
     t.bound(40, 90.0)
     t.preemption_attempt()
     t.preempted(3)
-    t.pod_queued("active", "PodAdd")
+    t.pod_queued("active", "PodAdd", "podgroup")
+    t.pod_queued("active", "PodAdd", "")
+    t.entities({("active", "pod"): 4, ("backoff", "podgroup"): 1})
+    t.entities({("active", "pod"): 3, ("backoff", "podgroup"): 0})
+    t.group_attempt("waiting_on_preemption", "p", 0.25)
+    t.group_algorithm(0.125)
     t.kubelet_rejected("p", "OutOfcpu")
     t.permit_wait("Success", 3.0)
     t.in_flight({"PodPopped": 9, "NodeAdd": 1})
@@ -94,7 +109,25 @@ def test_a_day_in_the_life() -> None:
         (2, "scheduler_pod_scheduling_attempts_count", {}),
         (1, "scheduler_preemption_attempts_total", {}),
         (3, "scheduler_preemption_victims_sum", {}),
-        (1, "scheduler_queue_incoming_pods_total", {"queue": "active", "event": "PodAdd"}),
+        (2, "scheduler_queue_incoming_pods_total", {"queue": "active", "event": "PodAdd"}),
+        (
+            1,
+            "scheduler_queue_incoming_entities_total",
+            {"queue": "active", "event": "PodAdd", "type": "podgroup"},
+        ),
+        (3, "scheduler_queued_entities", {"queue": "active", "type": "pod"}),
+        (0, "scheduler_queued_entities", {"queue": "backoff", "type": "podgroup"}),
+        (
+            1,
+            "scheduler_podgroup_schedule_attempts_total",
+            {"result": "waiting_on_preemption", "profile": "p"},
+        ),
+        (
+            0.25,
+            "scheduler_podgroup_scheduling_attempt_duration_seconds_sum",
+            {"result": "waiting_on_preemption", "profile": "p"},
+        ),
+        (0.125, "scheduler_podgroup_scheduling_algorithm_duration_seconds_sum", {}),
         (2, "scheduler_pending_pods", {"queue": "gated"}),
         (1, "moorage_kubelet_rejections_total", {"profile": "p", "reason": "OutOfcpu"}),
         (1, "moorage_cache_differences", {"kind": "missed pod"}),

@@ -312,9 +312,9 @@ class Bench:
         """No profile serves it."""
         self.queued.append(pod.metadata.name)
 
-    def pod_enqueued(self, queue: str, event: str) -> None:
+    def pod_enqueued(self, queue: str, event: str, came: str) -> None:
         """A pod came into the queue."""
-        self.telemetry.pod_queued(queue, event)
+        self.telemetry.pod_queued(queue, event, came)
 
     def pod_held(self, uid: str) -> None:
         """Nobody is told here."""

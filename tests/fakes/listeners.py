@@ -31,11 +31,14 @@ class FakeQueueListener:
     def __init__(self) -> None:
         self.failures: list[tuple[str, str, str]] = []
         self.enqueued: list[tuple[str, str]] = []
+        self.came: list[tuple[str, str, str]] = []
         self.held: list[str] = []
 
-    def pod_enqueued(self, queue: str, event: str) -> None:
+    def pod_enqueued(self, queue: str, event: str, came: str) -> None:
         """Keep it."""
         self.enqueued.append((queue, event))
+        if came:
+            self.came.append((queue, event, came))
 
     def pod_held(self, uid: str) -> None:
         """Keep it."""

@@ -34,6 +34,12 @@ class NullTelemetry:
     def algorithm(self, seconds: float) -> None:
         """Nothing."""
 
+    def group_attempt(self, result: str, profile: str, seconds: float) -> None:
+        """Nothing."""
+
+    def group_algorithm(self, seconds: float) -> None:
+        """Nothing."""
+
     def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         """Nothing."""
 
@@ -67,10 +73,13 @@ class NullTelemetry:
     def repaired(self, resource: str, difference: str) -> None:
         """Nothing."""
 
-    def pod_queued(self, queue: str, event: str) -> None:
+    def pod_queued(self, queue: str, event: str, came: str) -> None:
         """Nothing."""
 
     def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
+        """Nothing."""
+
+    def entities(self, counts: Mapping[tuple[str, str], int]) -> None:
         """Nothing."""
 
     def set_aside(self, counts: Mapping[str, int]) -> None:

@@ -27,6 +27,14 @@ class Telemetry(Protocol):
     def algorithm(self, seconds: float) -> None:
         """A decision took this long."""
 
+    def group_attempt(self, result: str, profile: str, seconds: float) -> None:
+        """An attempt of a pod group ended, its bindings left out: result is scheduled,
+        unschedulable, waiting_on_preemption or error.
+        """
+
+    def group_algorithm(self, seconds: float) -> None:
+        """To decide about a pod group took this long, with no room made for it yet."""
+
     def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
         """All plugins of an extension point ran."""
 
@@ -68,13 +76,18 @@ class Telemetry(Protocol):
         nodes that are alike to it.
         """
 
-    def pod_queued(self, queue: str, event: str) -> None:
-        """A pod entered a queue for this event."""
+    def pod_queued(self, queue: str, event: str, came: str) -> None:
+        """A pod entered a queue for this event; with it came an entity: pod, podgroup, or none
+        ("").
+        """
 
     def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
         """Pods by queue (active, backoff, unschedulable, gated); nodes, pods and assumed_pods in
         the cache.
         """
+
+    def entities(self, counts: Mapping[tuple[str, str], int]) -> None:
+        """(queue, type) -> pods that are in no group (pod), and pod groups (podgroup)."""
 
     def set_aside(self, counts: Mapping[str, int]) -> None:
         """Objects that are left out of account, as they cannot be read or something failed on them,

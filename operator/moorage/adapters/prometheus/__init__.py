@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from moorage.adapters.prometheus.collectors import Children, Pulled, exponential
+from moorage.adapters.prometheus.collectors import Pulled, exponential
+from moorage.adapters.prometheus.queue_metrics import QueueMetrics
 from moorage.ports.telemetry import ProfileFigures
 
 REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
@@ -24,14 +25,14 @@ LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 """Around the 50 ms that a step of the loop may take."""
 
 
-class PrometheusTelemetry:
+class PrometheusTelemetry(QueueMetrics):
     """``ports.telemetry.Telemetry`` into a registry of its own. ``render`` gives what /metrics
     answers.
     """
 
     def __init__(self) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
-        self._registry = CollectorRegistry()
+        super().__init__(CollectorRegistry())
         prometheus_client.ProcessCollector(registry=self._registry)
         prometheus_client.PlatformCollector(registry=self._registry)
         prometheus_client.GCCollector(registry=self._registry)
@@ -92,11 +93,6 @@ class PrometheusTelemetry:
             exponential(0.001, 2, 15),
             "result",
         )
-        self._in_flight = self._gauge(
-            "scheduler_inflight_events",
-            "Events kept for pods whose attempt is running, by event; those pods as PodPopped.",
-            "event",
-        )
         self._kubelet_rejections = self._counter(
             "moorage_kubelet_rejections_total",
             "Pods that a kubelet refused after they were bound to its node, by profile and reason.",
@@ -125,26 +121,6 @@ class PrometheusTelemetry:
             ),
             "resource",
             "difference",
-        )
-        self._incoming = self._counter(
-            "scheduler_queue_incoming_pods_total",
-            "Pods added to a queue, by queue and event.",
-            "queue",
-            "event",
-        )
-        self._pending = self._gauge(
-            "scheduler_pending_pods",
-            "Pods that wait, by queue (active, backoff, unschedulable, gated).",
-            "queue",
-        )
-        self._cache_size = self._gauge(
-            "scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type"
-        )
-        self._unschedulable = self._gauge(
-            "scheduler_unschedulable_pods",
-            "Waiting pods that a plugin refused.",
-            "plugin",
-            "profile",
         )
         self._leading = self._gauge(
             "leader_election_master_status", "1 if this replica leads, 0 if not.", "name"
@@ -202,11 +178,6 @@ class PrometheusTelemetry:
             "moorage_profile_errors",
             "Errors of a profile's spec and references; 0 for none.",
             "profile",
-        )
-        self._gated = self._gauge(
-            "moorage_gated_pods",
-            "Gated pods, by the first gate that is left, else by plugin; beyond 20: other.",
-            "gate",
         )
         self._set_aside = self._gauge(
             "moorage_set_aside_objects",
@@ -301,11 +272,6 @@ class PrometheusTelemetry:
     def permit_wait(self, result: str, seconds: float) -> None:
         self._permit_seconds(result).observe(seconds)
 
-    def in_flight(self, events: Mapping[str, int]) -> None:
-        self._in_flight.clear()
-        for event, count in events.items():
-            self._in_flight(event).set(count)
-
     def kubelet_rejected(self, profile: str, reason: str) -> None:
         self._kubelet_rejections(profile, reason).inc()
 
@@ -319,28 +285,9 @@ class PrometheusTelemetry:
     def repaired(self, resource: str, difference: str) -> None:
         self._repairs(resource, difference).inc()
 
-    def pod_queued(self, queue: str, event: str) -> None:
-        self._incoming(queue, event).inc()
-
-    def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
-        for queue, count in pending.items():
-            self._pending(queue).set(count)
-        for kind, count in cache.items():
-            self._cache_size(kind).set(count)
-
     def set_aside(self, counts: Mapping[str, int]) -> None:
         for resource, count in counts.items():
             self._set_aside(resource).set(count)
-
-    def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
-        self._unschedulable.clear()
-        for plugin, profile, count in counts:
-            self._unschedulable(plugin, profile).set(count)
-
-    def gated(self, counts: Mapping[str, int]) -> None:
-        self._gated.clear()
-        for gate, count in counts.items():
-            self._gated(gate).set(count)
 
     def swap(self, profile: str, result: str, seconds: float) -> None:
         self._swaps(profile, result).inc()
@@ -371,16 +318,3 @@ class PrometheusTelemetry:
     def request(self, host: str, method: str, code: str, seconds: float) -> None:
         self._requests(code, method, host).inc()
         self._request_seconds(method, host).observe(seconds)
-
-    # ---- declarations ----------------------------------------------------------------------------
-
-    def _counter(self, name: str, text: str, *labels: str) -> Children[Counter]:
-        return Children(Counter(name, text, labels, registry=self._registry))
-
-    def _gauge(self, name: str, text: str, *labels: str) -> Children[Gauge]:
-        return Children(Gauge(name, text, labels, registry=self._registry))
-
-    def _histogram(
-        self, name: str, text: str, buckets: tuple[float, ...], *labels: str
-    ) -> Children[Histogram]:
-        return Children(Histogram(name, text, labels, registry=self._registry, buckets=buckets))

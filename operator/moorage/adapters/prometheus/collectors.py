@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
@@ -65,3 +65,21 @@ class Pulled(Collector):
         for value, number in self._read().items():
             family.add_metric([value] if label else [], number)
         yield family
+
+
+class Declarations:
+    """Declares metrics in a registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def _counter(self, name: str, text: str, *labels: str) -> Children[Counter]:
+        return Children(Counter(name, text, labels, registry=self._registry))
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Children[Gauge]:
+        return Children(Gauge(name, text, labels, registry=self._registry))
+
+    def _histogram(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str
+    ) -> Children[Histogram]:
+        return Children(Histogram(name, text, labels, registry=self._registry, buckets=buckets))

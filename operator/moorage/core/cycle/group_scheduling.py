@@ -47,10 +47,12 @@ def decide_group(
     """The outcome of an attempt; ``place``, ``context`` and ``broken`` as in ``schedule_group``,
     ``room`` asks who may make some.
     """
-    common, found = validate(attempt), NO_ROOM
+    common, found, profile = validate(attempt), NO_ROOM, room.revision.scheduler_name
     if common.code is not Code.SUCCESS:
         return group_outcome(attempt, GroupResult(common), room.revision)
+    context.observer.group_began(profile)
     result = yield from schedule_group(attempt, place, context, room.revision, broken)
+    context.observer.group_decided(profile)
     if result.status.code is Code.UNSCHEDULABLE:
         found = yield from _find_room(attempt, result, room)
     return group_outcome(attempt, result, room.revision, found)

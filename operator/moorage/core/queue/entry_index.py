@@ -11,6 +11,7 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
 from typing import TypeVar
 
+from moorage.core.queue.queued_entities import POD, QueuedEntities
 from moorage.core.queue.queued_pod import QueueCounts, QueuedPodInfo, QueueState
 
 T = TypeVar("T")
@@ -38,20 +39,23 @@ class EntryIndex:
         self.entries: dict[str, QueuedPodInfo] = {}
         """All of them by UID, in the order in which they came."""
         self._profiles: defaultdict[str, ProfileEntries] = defaultdict(ProfileEntries)
+        self._entities = QueuedEntities()
         self._gates: Counter[str] = Counter()
         self._counted: dict[str, tuple[QueueState, str]] = {}
         """UID -> the state and the gate under which the pod is counted now."""
 
-    def record(self, entry: QueuedPodInfo) -> None:
+    def record(self, entry: QueuedPodInfo) -> str:
         """The entry has another state now (None: it is not in the queue any more), or its pod has
-        another gate.
+        another gate. Returns what came into its queue with it, as ``QueuedEntities``.
         """
+        grouped = entry.membership is not None or entry.uid in self._entities.members
+        came = self._entities.record(entry) if grouped else POD
         uid, state, profile = entry.uid, entry.state, self._profiles[entry.scheduler_name]
         if uid in self._counted:
             self._uncount(uid, profile)
         if state is None:
             self._forget(entry, profile)
-            return
+            return came
         gate = entry.gate_name if state is QueueState.GATED else ""
         self._counted[uid] = state, gate
         profile.sizes[state] += 1
@@ -60,6 +64,7 @@ class EntryIndex:
         self.entries[uid] = profile.entries[uid] = entry
         if state in (QueueState.ACTIVE, QueueState.BACKOFF):
             profile.queued.setdefault(uid, entry)
+        return came
 
     def of_profile(self, scheduler_name: str | None) -> Mapping[str, QueuedPodInfo]:
         """Those of a profile, or of all, by UID in the order in which they came."""
@@ -83,6 +88,13 @@ class EntryIndex:
             unserved=sizes[QueueState.UNSERVED],
             oldest=min((entry.initial_attempt_timestamp for entry in oldest), default=None),
         )
+
+    def entity_counts(self) -> dict[tuple[str, str], int]:
+        """(queue, kind) -> how many pods of no group, and pod groups, are in it."""
+        pods: Counter[QueueState] = Counter()
+        for profile in self._profiles.values():
+            pods.update(profile.sizes)
+        return self._entities.counts(pods)
 
     def gate_counts(self) -> dict[str, int]:
         """How many pods wait at which gate, each at the first that it has left; what is beyond the

@@ -19,8 +19,10 @@ QueueSortFn = Callable[[Pod, float], SortKey]
 class QueueListener(Protocol):
     """Hears of what happens in the queue."""
 
-    def pod_enqueued(self, queue: str, event: str) -> None:
-        """A pod came into this sub-queue, by an event of this label."""
+    def pod_enqueued(self, queue: str, event: str, came: str) -> None:
+        """A pod came into this sub-queue, by an event of this label, and with it the entity
+        ``came``, as ``QueuedEntities`` says.
+        """
 
     def pod_held(self, uid: str) -> None:
         """A pod is not to be tried for now: it is gated or unserved, or gated by another plugin."""

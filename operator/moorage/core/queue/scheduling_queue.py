@@ -43,6 +43,7 @@ from moorage.core.queue.moves import (
 )
 from moorage.core.queue.outlook import Outlook
 from moorage.core.queue.pod_group_members import AVAILABLE_STATES, PodGroupTracker
+from moorage.core.queue.queued_entities import POD, POD_GROUP
 from moorage.core.queue.queued_pod import (
     QueueCounts,
     QueuedPodInfo,
@@ -146,7 +147,8 @@ class SchedulingQueue:
         while (entry := self._next(early, full, late)) is not None:
             companions = self._group_moves.companions(entry, now) if entry.group else []
             if entry.state is QueueState.BACKOFF:
-                self._listener.pod_enqueued(QueueState.ACTIVE.value, POP_FROM_BACKOFF_Q)
+                came = POD if entry.group is None else POD_GROUP
+                self._listener.pod_enqueued(QueueState.ACTIVE.value, POP_FROM_BACKOFF_Q, came)
             if self._begin_attempt(entry):
                 entry.companions = tuple(one for one in companions if self._begin_attempt(one))
                 return entry
@@ -328,6 +330,10 @@ class SchedulingQueue:
     def totals(self) -> QueueCounts:
         """How many pods are where."""
         return self._index.counts()
+
+    def entity_counts(self) -> dict[tuple[str, str], int]:
+        """(queue, kind) -> how many pods of no group, and pod groups, are in it."""
+        return self._index.entity_counts()
 
     def in_flight_events(self) -> dict[str, int]:
         """Events that are kept for pods in flight, by label, and those pods (PodPopped)."""

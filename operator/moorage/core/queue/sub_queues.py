@@ -184,19 +184,22 @@ class SubQueues:
             holder.discard(entry)
         # only now: what holds the pod finds it by its gate
         entry.state, entry.gating_plugin = to, gate
-        self.place(entry)
+        came = self.place(entry)
         if to is not None and to is not QueueState.IN_FLIGHT:
-            self._listener.pod_enqueued(to.value, event)
+            self._listener.pod_enqueued(to.value, event, came)
         if to in (QueueState.GATED, QueueState.UNSERVED):
             self._listener.pod_held(entry.uid)
 
-    def place(self, entry: QueuedPodInfo) -> None:
-        """Put a pod where its state and its newest data say; the index and its group record it."""
+    def place(self, entry: QueuedPodInfo) -> str:
+        """Put a pod where its state and its newest data say; the index and its group record it.
+        Returns what came into its queue with it, as ``QueuedEntities``.
+        """
         for holder in self._holders[entry.state]:
             holder.add(entry)
-        self.index.record(entry)
+        came = self.index.record(entry)
         if entry.membership is not None:
             self._groups.record_move(entry)
+        return came
 
     def dropping_on_error(self, entry: QueuedPodInfo) -> Catching:
         """Around a move of this pod: what it raises is reported, and ends there."""

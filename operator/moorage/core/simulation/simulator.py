@@ -243,7 +243,7 @@ class Simulator:
 
     # ---- for the queue ---------------------------------------------------------------------------
 
-    def pod_enqueued(self, queue: str, event: str) -> None:
+    def pod_enqueued(self, queue: str, event: str, came: str) -> None:
         """Nobody counts here."""
 
     def pod_held(self, uid: str) -> None:

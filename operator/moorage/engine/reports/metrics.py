@@ -28,6 +28,8 @@ class MetricsReporter:
         self._telemetry = telemetry
         self._clock = clock
         self._began = 0.0
+        self._groups_began: dict[str, float] = {}
+        """By schedulerName: one group of each profile is decided about at a time."""
         self._gauged_at = float("-inf")
         self.last_heartbeat = clock.boottime()
         """When the event loop last ran this object's task."""
@@ -41,6 +43,15 @@ class MetricsReporter:
         self._telemetry.extension_point(
             point.label, status, profile, self._clock.boottime() - self._began
         )
+
+    def group_began(self, profile: str) -> None:
+        """A pod group is decided about from now on."""
+        self._groups_began[profile] = self._clock.boottime()
+
+    def group_decided(self, profile: str) -> None:
+        """All members of the pod group that ``group_began`` has announced are decided about."""
+        began = self._groups_began.pop(profile)
+        self._telemetry.group_algorithm(self._clock.boottime() - began)
 
     def post_filter_ran(self, plugin: str) -> None:
         """A postFilter plugin was asked to make room for a pod."""
@@ -74,6 +85,7 @@ class MetricsReporter:
         telemetry.in_flight(queue.in_flight_events())
         telemetry.profiles(map(_figures, records))
         telemetry.set_aside(set_aside)
+        telemetry.entities(queue.entity_counts())
         telemetry.cache_sizes(pending, sizes)
 
     async def watch_lag(self) -> None:

@@ -53,9 +53,9 @@ class QueueReports:
         self.held: dict[str, None] = {}
         """UIDs of pods that came to be held; whoever tells them takes them out."""
 
-    def pod_enqueued(self, queue: str, event: str) -> None:
+    def pod_enqueued(self, queue: str, event: str, came: str) -> None:
         """A pod came into a queue: there may be something to decide."""
-        self._telemetry.pod_queued(queue, event)
+        self._telemetry.pod_queued(queue, event, came)
         self._work.wake_up()
 
     def pod_held(self, uid: str) -> None:

@@ -145,7 +145,9 @@ class GroupAttempts:
         else:
             raise OutOfTime
         attempt.placing = None
-        share = (self._clock.boottime() - attempt.started) / len(done.members)
+        seconds = self._clock.boottime() - attempt.started
+        self.outcomes.count_group(done, attempt.entry.scheduler_name, seconds)
+        share = seconds / len(done.members)
         if done.victims and self._revision_for(attempt.entry.scheduler_name) is not None:
             self.outcomes.make_room_for_group(done, share)
             return

@@ -53,12 +53,13 @@ MemberOutcome: TypeAlias = tuple[QueuedPodInfo, Decision]
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupDone:
     """What became of a group. ``victims`` have to go so that members of the PodGroup fit where they
-    are nominated to.
+    are nominated to. ``status``: of the group; None where it was not there any more.
     """
 
     members: Sequence[MemberOutcome]
     group: GroupSpec | None = None
     victims: tuple[Pod, ...] = ()
+    status: Status | None = None
 
 
 class GroupReports(NamedTuple):
@@ -137,7 +138,7 @@ class GroupScheduler:
         decided = [_with_note(outcome.members[member.uid], note) for member in members]
         self._record_attempt(group, decided, waits, holds)
         told = list(zip(members, decided, strict=True))
-        return GroupDone(told, attempt.group, outcome.victims)
+        return GroupDone(told, attempt.group, outcome.victims, outcome.status)
 
     def binding_failed(self, entry: QueuedPodInfo, diagnosis: Diagnosis) -> None:
         """A pod that was placed could not be bound. A member of a group goes first the next time,

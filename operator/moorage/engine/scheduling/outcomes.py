@@ -84,6 +84,15 @@ class CycleOutcomes:
         if decisions.isEnabledFor(logging.INFO):
             _log_decision(outcome)
 
+    def count_group(self, done: GroupDone, profile: str, seconds: float) -> None:
+        """An attempt of a group came to its end. One that was not there any more is not counted."""
+        if done.status is None:
+            return
+        result = "scheduled" if done.status.code is Code.SUCCESS else "error"
+        if done.status.code in REJECTED:
+            result = "waiting_on_preemption" if done.victims else "unschedulable"
+        self.ports.telemetry.group_attempt(result, profile, seconds)
+
     def make_room_for_group(self, done: GroupDone, seconds: float) -> None:
         """Have the victims of a group evicted; its members are in flight until then."""
         waiting = [(entry, one) for entry, one in done.members if isinstance(one, Diagnosis)]

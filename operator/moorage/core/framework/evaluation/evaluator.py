@@ -67,6 +67,12 @@ class Observer(ExpressionObserver, Protocol):
     def end(self, point: ExtensionPoint, status: str, profile: str) -> None:
         """They are done for a pod of this profile, with this code's name."""
 
+    def group_began(self, profile: str) -> None:
+        """A pod group of this profile is decided about from now on: the only one of it."""
+
+    def group_decided(self, profile: str) -> None:
+        """Its members are decided about; nothing was done yet to make room for them."""
+
     def post_filter_ran(self, plugin: str) -> None:
         """A postFilter plugin was asked to make room for a pod."""
 
@@ -77,6 +83,10 @@ class NullObserver:
     def begin(self, point: ExtensionPoint) -> None: ...
 
     def end(self, point: ExtensionPoint, status: str, profile: str) -> None: ...
+
+    def group_began(self, profile: str) -> None: ...
+
+    def group_decided(self, profile: str) -> None: ...
 
     def post_filter_ran(self, plugin: str) -> None: ...
 
