@@ -73,9 +73,9 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     EntryHeap: ("_numbers", "_dead"),
     InFlightPods: ("_events", "_sizes", "_total", "_event_count"),  # what happened meanwhile
     # what is to be looked at, or told
-    PodGroupTracker: ("changed", "dirty", "redeclared", "unsaid"),
+    PodGroupTracker: ("changed", "dirty", "renewed", "unsaid"),
     # what was, and what follows: the test looks at that itself
-    PodGroupState: ("seen", "met", "spec", "complete", "complete_since", "needed"),
+    PodGroupState: ("seen", "met", "spec", "counted", "complete", "complete_since", "needed"),
     # what is to be moved: the test has all of it moved before
     PendingMoves: ("_freed", "_slices", "left", "may_pop"),
 }

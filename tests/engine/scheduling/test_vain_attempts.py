@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.decisions import GroupAttemptBegan
+from moorage.core.objects.pod_groups import COSCHEDULING_LABEL
+from moorage.core.objects.pods import Pod
 from moorage.core.queue.scheduling_queue import MAX_UNSCHEDULABLE_SECONDS
 from moorage.engine.scheduling.group_holds import HOLD_AFTER_SECONDS
 from tests.builders import make_node, make_pod
-from tests.engine.running import Running
+from tests.engine.running import STEPS, Running
 from tests.engine.scheduling.test_group_scheduler import come, group, member, placed, run
+from tests.engine.worlds import a_body
 
 
 class Attempts:
@@ -51,6 +56,43 @@ def test_a_group_is_tried_again_once_something_happens(happens: str) -> None:
         assert attempts.count == 4
 
     run(scenario, Running(journal=attempts))
+
+
+@pytest.mark.parametrize("waited", [0.3, 15], ids=["in its backoff", "afterwards"])
+@pytest.mark.parametrize("happens", ["deleted", "terminating", "of another group", "a swap"])
+def test_what_is_no_event_of_the_cluster(happens: str, waited: float) -> None:
+    """The first member is in the way of two others, and is a member no more; or the profile has
+    another revision.
+    """
+    attempts = Attempts()
+
+    async def scenario(world: Running) -> None:
+        large = member("a", cpu="3")
+        come(world, group(2), large, member("b"), member("c"))
+        await world.clock.advance(waited)
+        assert (attempts.count, placed(world, "b", "c")) == (1, [False, False])
+        match happens:
+            case "deleted":
+                world.kube.delete(world.kube.pods["uid-a"])
+            case "terminating":
+                come(world, changed(large, deletion_timestamp="2026-01-01T00:00:00Z"))
+            case "of another group":
+                come(world, changed(large, labels={COSCHEDULING_LABEL: "h"}))
+            case _:
+                preferred = {"preferredTopologyKeys": ["rack"]}
+                config = {"name": "TopologyPlacementGenerator", "args": preferred}
+                body = a_body("test", generation=2, plugins=STEPS, pluginConfig=[config])
+                world.engine.profile_changed("test", body)
+        await world.clock.advance(15)
+        assert attempts.count == 2
+        assert placed(world, "b", "c") == [happens != "a swap"] * 2
+
+    run(scenario, Running(journal=attempts), nodes=1)
+
+
+def changed(pod: Pod, **metadata: Any) -> Pod:
+    """With this in its metadata."""
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, **metadata))
 
 
 def test_its_own_room_is_no_event() -> None:

@@ -54,7 +54,7 @@ class GroupMoves:
         """
         for group in self._groups.recheck(now):
             self.left[group] = deque(group.waiting.values())
-        self._retry_redeclared()
+        self._retry_renewed()
         moved, most = 0, self._queues.pending.moves_per_slice
         while self.left and moved < most:
             moved += self._move(next(iter(self.left)), most - moved, now)
@@ -96,13 +96,13 @@ class GroupMoves:
             if rejected and self._profiles.gating_plugin(other, now):
                 self._queues.enqueue(other, POD_GROUP_CHANGED, now)
 
-    def _retry_redeclared(self) -> None:
-        """An attempt of a group that asks for something else now is not in vain."""
-        for group in self._groups.redeclared:
+    def _retry_renewed(self) -> None:
+        """Another attempt is not in vain: a member that is gone may have been in others' way."""
+        for group in self._groups.renewed:
             for entry in (*group.waiting.values(), *group.in_flight.values()):
                 self._queues.in_flight.requeue_anyway(entry)
             self._queues.pending.resting.wake()
-        self._groups.redeclared.clear()
+        self._groups.renewed.clear()
 
 
 def rejectors(entry: QueuedPodInfo, plugins: frozenset[str], rejected: bool) -> frozenset[str]:

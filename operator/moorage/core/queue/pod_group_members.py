@@ -60,6 +60,8 @@ class PodGroupState:
     """Whether as many were seen as it needs: those that follow or replace others need nobody."""
     spec: GroupSpec | None = None
     """What it asked for when that was last looked at."""
+    counted: int = 0
+    """How many members counted then."""
     complete: bool = False
     complete_since: float = 0.0
     needed: int = 0
@@ -103,8 +105,8 @@ class PodGroupTracker:
         """
         self.dirty: dict[PodGroupState, None] = {}
         """Groups that ``recheck`` has to look at."""
-        self.redeclared: dict[PodGroupState, None] = {}
-        """Groups that ask for something else than before; the queue takes them out."""
+        self.renewed: dict[PodGroupState, None] = {}
+        """Groups that ask for something else, or have lost members; the queue takes them out."""
         self.unsaid: dict[PodGroupState, None] = {}
         """Groups of which ``is_met_unsaid`` may hold; whoever reports it takes them out."""
         self.that_wait: dict[str, dict[GroupKey, PodGroupState]] = {}
@@ -214,8 +216,9 @@ class PodGroupTracker:
 
     def _recheck(self, group: PodGroupState, now: float) -> bool:
         spec = self.spec(group)
-        if spec != group.spec:
-            group.spec, self.redeclared[group] = spec, None
+        if spec != group.spec or group.present < group.counted:
+            self.renewed[group] = None
+        group.spec, group.counted = spec, group.present
         least = None if spec is None else spec.min_count
         self._look_whether_met(group)
         if self.is_met_unsaid(group):
@@ -361,9 +364,8 @@ class PodGroupTracker:
         return group
 
     def _forget(self, group: PodGroupState) -> None:
-        self.changed.pop(group, None)
-        self.unsaid.pop(group, None)
-        self.redeclared.pop(group, None)
+        for noted in (self.changed, self.unsaid, self.renewed):
+            noted.pop(group, None)
         parts = self._groups.get(group.key, {})
         if parts.get(group.scheduler_name) is group:
             del parts[group.scheduler_name]

@@ -228,9 +228,8 @@ class SchedulingQueue:
         Gated pods are no matter of this: ``set_profile`` has asked the new preEnqueue plugins
         already.
         """
-        for entry in self._in_flight:
-            if entry.scheduler_name == scheduler_name:
-                self._in_flight.requeue_anyway(entry)
+        for entry in self.entries(scheduler_name):
+            self._in_flight.requeue_anyway(entry)
         self._pending.resting.wake()
         for plugin in sorted(plugins):
             blocked = self._queues.unschedulable.blocked_by(scheduler_name, plugin)
