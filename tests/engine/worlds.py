@@ -187,9 +187,13 @@ class HeldPreemptor(Preemptor):
     """Evicts nobody: a test ends each eviction as it wants."""
 
     def __init__(
-        self, ports: Ports, cache: Cache, pod_conditions: PodConditionWriter, binder: Binder
+        self,
+        ports: Ports,
+        context: CycleContext,
+        pod_conditions: PodConditionWriter,
+        binder: Binder,
     ) -> None:
-        super().__init__(ports, cache, pod_conditions, binder)
+        super().__init__(ports, context, pod_conditions, binder)
         self.held: list[tuple[PreemptionTask, Evicted]] = []
 
     def start(self, eviction: PreemptionTask, on_done: Evicted) -> None:
@@ -249,7 +253,7 @@ class Bench:
         )
         ports = self.ports = make_ports(self.kube, self.clock, self.events, self.telemetry)
         self.binder = HeldBinder(self.context, ports)
-        self.preemptor = HeldPreemptor(ports, self.cache, self.pod_conditions, self.binder)
+        self.preemptor = HeldPreemptor(ports, self.context, self.pod_conditions, self.binder)
         self.actions = HeldActions()
         reports = QueueReports(self.telemetry, self.work)
         held = HeldPods(self.live, self.queue, reports, ports)

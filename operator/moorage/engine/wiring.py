@@ -174,7 +174,7 @@ class EngineParts:
             group_scheduler=self.group_scheduler,
             nomination_controller=self.nomination_controller,
             binder=self.binder,
-            preemptor=Preemptor(ports, self.cache, self.pod_conditions, self.binder),
+            preemptor=Preemptor(ports, self.context, self.pod_conditions, self.binder),
             actions=PostFilterActions(actors),
             admission=self.admission,
         )

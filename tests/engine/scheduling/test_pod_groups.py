@@ -157,6 +157,40 @@ def test_a_gated_member_keeps_the_others() -> None:
     run(story)
 
 
+def room_comes(world: Running) -> None:
+    """A pod ends that nobody would have evicted, so that a member fits beside the victim."""
+    world.kube.delete(world.kube.pods["uid-high"])
+
+
+def node_goes(world: Running) -> None:
+    """That is where a member was to go."""
+    world.kube.delete(world.kube.nodes["n1"])
+
+
+@pytest.mark.parametrize("happens", [room_comes, node_goes])
+def test_victims_are_looked_at_again_before_the_first_goes(
+    happens: Callable[[Running], None],
+) -> None:
+    """Nobody is evicted where that is not needed any more, or of no use."""
+
+    async def story(world: Running) -> None:
+        come(world, make_pod("low", node="n1", **{"cpu": "2", "priority": 1}))
+        come(world, make_pod("high", node="n1", **{"cpu": "2", "priority": 9}))
+        gate = world.kube.hold("pod_condition")
+        come(world, make_node("n2", cpu="2"))
+        come(world, group(2, priority=9), *(member(name, priority=9) for name in "ab"))
+        await world.clock.advance(0.2)
+        happens(world)
+        await world.clock.advance(0.1)
+        assert "preempting 1 victims" in condition(world)[1]
+        gate.set()
+        await world.clock.advance(LONG)
+        assert (world.notes("Preempted"), "uid-low" in world.kube.pods) == ([], True)
+        assert placed(world, "ab") == ("ab" if happens is room_comes else "")
+
+    run(story)
+
+
 @pytest.mark.parametrize("mode", ["single", "all"])
 def test_room_is_made_for_a_group(mode: str) -> None:
     """Victims go, members are nominated, and bound where they were; a group that is disrupted

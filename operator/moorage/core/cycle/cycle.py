@@ -178,6 +178,15 @@ def recheck_node(placement: ScheduleResult, context: CycleContext) -> str:
     return f"node {node!r} has changed since it was chosen: {reasons}" if reasons else ""
 
 
+def fits_on(pod: Pod, node: str, revision: Revision, context: CycleContext) -> bool:
+    """Whether the node takes the pod as all is now. Raises OutOfTime."""
+    row = context.snapshot.nodes.row_of.get(node)
+    evaluation = run_filters(pod, revision, context)
+    if row is None or isinstance(evaluation, Diagnosis):
+        return False
+    return bool(evaluation.rejected_by[row] == PASSES)
+
+
 def unreserve_and_forget(placement: ScheduleResult, cache: Cache) -> None:
     """Take back what ``assume_and_reserve`` did, reservations in reverse order; safe to call again.
 

@@ -18,12 +18,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, ScheduleResult
 from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_copies import MembersOnCopy
 from moorage.core.cycle.group_cycle import GroupResult
 from moorage.core.cycle.group_steps import Steps, patiently
-from moorage.core.framework.evaluation.evaluation import PASSES
 from moorage.core.framework.post_filter_contract import Victims
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status, error_status
@@ -207,7 +206,9 @@ class _Reprieve:
     def _all_pass(self) -> Steps[bool]:
         """Whether the members pass where they are, each with those before it there."""
         for placement in self.result.placed:
-            if not (yield from patiently(functools.partial(self._passes, placement))):
+            pod, node = placement.pod, placement.node
+            passes = functools.partial(cycle.fits_on, pod, node, self.revision, self.context)
+            if not (yield from patiently(passes)):
                 return False
             self._assume(placement)
             yield True
@@ -225,14 +226,6 @@ class _Reprieve:
     def _remove(self, unit: Unit) -> None:
         for record in unit.records:
             self.context.cache.remove(record.pod.metadata.uid)
-
-    def _passes(self, placement: ScheduleResult) -> bool:
-        """Raises OutOfTime."""
-        evaluation = cycle.run_filters(placement.pod, self.revision, self.context)
-        if isinstance(evaluation, Diagnosis) or not evaluation.fits:
-            return False
-        row = self.context.cache.nodes.row_of[placement.node]
-        return bool(evaluation.rejected_by[row] == PASSES)
 
     def _assume(self, placement: ScheduleResult) -> None:
         pod, node = placement.pod, placement.node

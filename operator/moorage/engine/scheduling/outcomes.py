@@ -41,7 +41,12 @@ from moorage.engine.scheduling.nomination_controller import (
     nominated_message,
 )
 from moorage.engine.scheduling.post_filter_actions import PostFilterAction, PostFilterActions
-from moorage.engine.scheduling.preemption import PreemptionTask, Preemptor, group_preemption
+from moorage.engine.scheduling.preemption import (
+    NobodyEvicted,
+    PreemptionTask,
+    Preemptor,
+    group_preemption,
+)
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError, EvictionBlocked
 from moorage.ports.event_recorder import Event
@@ -177,7 +182,8 @@ class CycleOutcomes:
             kept_out_by = rejectors(entry, diagnosis.unschedulable_plugins, error is None)
             self.queue.requeue(entry, kept_out_by, self.ports.clock.boottime())
             if error is not None:
-                reason = UNSCHEDULABLE if isinstance(error, EvictionBlocked) else SCHEDULER_ERROR
+                no_fault = isinstance(error, (EvictionBlocked, NobodyEvicted))
+                reason = UNSCHEDULABLE if no_fault else SCHEDULER_ERROR
                 update = PodConditionUpdate(diagnosis.pod, reason, f"preemption: {error}")
                 self.pod_conditions.report(update)
 

@@ -13,6 +13,9 @@ did. What is written twice, after an answer that got lost or by a pod that is tr
 harm: a victim that is on its way is left alone, and when the pod that they go for needs no room any
 more nobody else is evicted.
 
+For a group, which was placed on a copy of the state, all is looked at again before the first one
+goes: nobody does if the members fit by then where they are nominated to, or the node of one is gone.
+
 The pod stays in flight until the watch has shown what became of them. Those without grace are gone
 by then, and it is tried again once, not for each of them.
 """
@@ -21,12 +24,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from moorage.core.columns.cache import Cache
-from moorage.core.cycle.context import Diagnosis
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import CycleContext, Diagnosis
 from moorage.core.framework.interfaces import is_a
 from moorage.core.framework.post_filter_contract import PodGroupPreemptionPlugin
 from moorage.core.objects.meta import key
@@ -37,6 +41,7 @@ from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.binder import Binder
 from moorage.engine.reports.pod_conditions import PodConditionWriter, pod_condition, pod_object
 from moorage.engine.scheduling.group_scheduler import GroupDone
+from moorage.engine.slices import DecisionTimeout, SliceRunner
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, NotFound, Retryable
 from moorage.ports.event_recorder import Event
@@ -55,11 +60,13 @@ _MAX_CHECKS, _BETWEEN_CHECKS = 6, Backoff(0.02)
 @dataclasses.dataclass(frozen=True, slots=True)
 class PreemptionTask:
     """What is to be done for a pod, or the members of a PodGroup (``group``: its UID): the first
-    one's diagnosis names the victims, each its own node.
+    one's diagnosis names the victims, each its own node. ``of_group``: whether it is for a group,
+    also one that has no PodGroup.
     """
 
     waiting: Sequence[tuple[QueuedPodInfo, Diagnosis]]
     group: str = ""
+    of_group: bool = False
 
     @property
     def diagnosis(self) -> Diagnosis:
@@ -105,7 +112,7 @@ def group_preemption(
     by_eviction = is_a(plugin, PodGroupPreemptionPlugin) and plugin.asks_to_evict()
     first = dataclasses.replace(first, victims=done.victims, by_eviction=by_eviction)
     uid = done.group.uid if done.group is not None else ""
-    return PreemptionTask([(entry, first), *others], uid)
+    return PreemptionTask([(entry, first), *others], uid, of_group=True)
 
 
 PreemptionCallback: TypeAlias = Callable[[PreemptionTask, EdgeError | None], None]
@@ -114,20 +121,30 @@ were evicted.
 """
 
 
+class NobodyEvicted(EdgeError):
+    """It would have been of no use: the group is tried again as all is now."""
+
+
 class Preemptor:
     """Carries out preemptions: victims are deleted or evicted."""
 
     def __init__(
-        self, ports: Ports, cache: Cache, pod_conditions: PodConditionWriter, binder: Binder
+        self,
+        ports: Ports,
+        context: CycleContext,
+        pod_conditions: PodConditionWriter,
+        binder: Binder,
     ) -> None:
         self.tasks = BackgroundTasks("an eviction")
         self._reads = ports.reads
         self._writes = ports.writes
         self._events = ports.events
         self._clock = ports.clock
-        self._cache = cache
+        self._context = context
+        self._cache = context.cache
         self._pod_conditions = pod_conditions
         self._binder = binder
+        self._slices = SliceRunner(context.budget, ports.clock.boottime)
         self._free = asyncio.Semaphore(_MAX_CONCURRENT)
 
     def start(self, eviction: PreemptionTask, on_done: PreemptionCallback) -> None:
@@ -149,6 +166,8 @@ class Preemptor:
     async def _carry_out(self, eviction: PreemptionTask) -> None:
         for entry, _ in eviction.waiting:
             await self._pod_conditions.flush(entry.uid)
+        if eviction.of_group:
+            await self._recheck(eviction)
         *most, last = eviction.diagnosis.victims
         failures = await asyncio.gather(
             *(self._evict(victim, eviction) for victim in most), return_exceptions=True
@@ -157,6 +176,25 @@ class Preemptor:
             if failure is not None:
                 raise failure
         await self._evict(last, eviction)
+
+    async def _recheck(self, eviction: PreemptionTask) -> None:
+        """Whether the victims of a group are to go as all is now. Raises NobodyEvicted where a
+        member's node is gone, or all members fit already where room is kept for them.
+        """
+        seats = [(one, one.nominated_node) for _, one in eviction.waiting if one.nominated_node]
+        for one, node in seats:
+            if node not in self._cache.nodes.row_of:
+                raise NobodyEvicted(f"node {node!r} has been deleted, so nobody is evicted")
+        crowded = {victim.spec.node_name for victim in eviction.diagnosis.victims}
+        seats.sort(key=lambda seat: seat[1] not in crowded)  # these are the likeliest not to fit
+        for one, node in seats:
+            fits = functools.partial(cycle.fits_on, one.pod, node, one.revision, self._context)
+            try:
+                if not await self._slices.run(fits):
+                    return
+            except DecisionTimeout:
+                return  # as it was decided
+        raise NobodyEvicted("the pod group fits now, so nobody is evicted")
 
     async def _wait_for_victims(self, victims: Sequence[Pod]) -> None:
         """Wait a moment until each is seen to be gone, or going with a grace."""
