@@ -393,7 +393,7 @@ def test_an_extender_that_fails_while_room_is_made(verb: str, ignorable: bool) -
         await world.clock.advance(0.5)
         assert going(world) == ("x" if ignorable else "")
         assert (str(BROKEN) in condition(world)[1]) is not ignorable
-        await world.clock.advance(AGAIN)
+        await world.clock.advance(LONG)
         assert going(world) == "x"
 
     run(story, a_profile({**DECIDES, "ignorable": ignorable}), nodes=1)
@@ -408,7 +408,7 @@ def test_the_api_server_fails_while_room_is_made() -> None:
         come(world, group(2, **URGENT), *urgent("a", "b"))
         await world.clock.advance(0.5)
         assert (going(world), "could not be asked: busy" in condition(world)[1]) == ("", True)
-        await world.clock.advance(AGAIN)
+        await world.clock.advance(LONG)
         assert going(world) == "x"
 
     run(story, a_profile(DECIDES), nodes=1)

@@ -44,7 +44,7 @@ def group_outcome(
 ) -> GroupOutcome:
     """``room``: what plugins that may make room said of a group that does not fit."""
     reasons = (*result.status.reasons, *([room.message] if room.message else []))
-    status = Status(result.status.code, reasons)
+    status = Status(Code.ERROR if room.failed else result.status.code, reasons)
     nominations = room.preemption.nominations if room.preemption is not None else {}
     said = _Said(
         revision, result.status, status, nominations, room.asked, _missing(attempt, result)

@@ -51,6 +51,8 @@ class GroupRoom:
     """Where room is to be held for members, by UID."""
     asked: bool = True
     """Whether all were asked: else a nomination is left alone."""
+    failed: bool = False
+    """Whether one could not say, by a fault."""
 
     @property
     def is_made(self) -> bool:
@@ -79,7 +81,7 @@ class GroupPostFilters:
         """
         may_make_room = attempt.around.may_make_room
         said, actions = list[str](), dict[str, dict[str, Any]]()
-        preemption: GroupPreemption | None = None
+        preemption, failed = None, False
         for name, plugin in self.revision.at(ExtensionPoint.POD_GROUP_POST_FILTER):
             if is_a(plugin, PodGroupPostFilterPlugin):
                 answer = yield from self._ask(plugin, attempt, result)
@@ -99,10 +101,11 @@ class GroupPostFilters:
                     actions.clear()
                 status, words = preemption.status, PREFIX + preemption.status.message
             if status.code is not Code.UNSCHEDULABLE:
+                failed = status.code is Code.ERROR
                 said = [words]
                 break
             said += [words] if words else []
-        return GroupRoom(", ".join(said), preemption, actions)
+        return GroupRoom(", ".join(said), preemption, actions, failed=failed)
 
     def _ask(
         self, plugin: PodGroupPostFilterPlugin, attempt: GroupAttempt, result: GroupResult
