@@ -300,9 +300,14 @@ def swap(bench: Bench) -> None:
     bench.queue.set_profile("b", resolution.queue_config, bench.clock.boottime())
 
 
+def hold(bench: Bench) -> None:
+    """Its profile is suspended."""
+    bench.queue.set_profile("b", None, bench.clock.boottime())
+
+
 def suspend(bench: Bench) -> None:
     """Its profile is suspended for a while."""
-    bench.queue.set_profile("b", None, bench.clock.boottime())
+    hold(bench)
     run(bench, 200)
     assert assumed(bench)["b"] == 0
     swap(bench)
@@ -328,6 +333,18 @@ def test_what_happens_to_one_of_two(happens: Callable[[Bench], None]) -> None:
     assert bound(bench)["a"] == 12
     later(bench)
     assert bound(bench) == assumed(bench) == {"a": 12, "b": 12}
+
+
+@pytest.mark.parametrize("happens", [swap, hold])
+def test_a_gang_that_is_handed_over_goes_whole(happens: Callable[[Bench], None]) -> None:
+    """It was decided that it is bound, and some are being bound already."""
+    bench = a_slow_bench("b")
+    come(bench, "b", 100)
+    run(bench, 10**5, until=lambda: bool(bound(bench)))
+    assert 0 < bound(bench)["b"] < 100
+    happens(bench)
+    run(bench, 10**4)
+    assert bound(bench) == assumed(bench) == {"b": 100}
 
 
 def test_a_replica_that_stops_takes_back_both() -> None:

@@ -426,6 +426,26 @@ def test_a_suspended_profile_and_its_gang() -> None:
     run(scenario)
 
 
+def test_a_gang_whose_profile_is_suspended_while_it_is_bound() -> None:
+    """All of it is bound, as some may be already; a pod alone goes back to the queue."""
+
+    async def scenario(world: Running) -> None:
+        gate = world.steps.gates["pre_bind"] = asyncio.Event()
+        come(world, group(2), member("a"), member("b"), make_pod("alone", cpu="1"))
+        await world.clock.advance(1)
+        assert world.assumed == 3
+        world.engine.profile_changed(
+            "test", a_body("test", generation=2, plugins=STEPS, suspend=True)
+        )
+        await world.clock.advance(1)
+        gate.set()
+        await world.clock.advance(1)
+        assert placed(world, "a", "b", "alone") == [True, True, False]
+        assert world.assumed == 0
+
+    run(scenario)
+
+
 def test_a_swapped_plugin_frees_a_gang() -> None:
     """One that is freed brings the others along."""
 

@@ -174,8 +174,8 @@ def test_victims_are_looked_at_again_before_the_first_goes(
     """Nobody is evicted where that is not needed any more, or of no use."""
 
     async def story(world: Running) -> None:
-        come(world, make_pod("low", node="n1", **{"cpu": "2", "priority": 1}))
-        come(world, make_pod("high", node="n1", **{"cpu": "2", "priority": 9}))
+        come(world, make_pod("low", node="n1", cpu="2", priority=1))
+        come(world, make_pod("high", node="n1", cpu="2", priority=9))
         gate = world.kube.hold("pod_condition")
         come(world, make_node("n2", cpu="2"))
         come(world, group(2, priority=9), *(member(name, priority=9) for name in "ab"))

@@ -318,8 +318,7 @@ class Binder:
         )
         self._bindings: dict[BindingCycle, None] = {}
         self._newest: dict[str, BindingCycle] = {}
-        """By pod: a watch that goes back may have had it decided anew before an earlier one ended.
-        """
+        """By pod: where a watch went back, an earlier one may not have ended."""
 
     def __len__(self) -> int:
         """How many bindings are under way."""
@@ -363,9 +362,10 @@ class Binder:
                 binding.interrupt(BindingOutcome(False, error_status(why)))
 
     def interrupt_profile(self, scheduler_name: str, why: str) -> None:
-        """Break off what is prepared for this profile's pods: they go back to the queue."""
+        """Break off what is prepared for its pods but members of groups, which go whole."""
         for binding in list(self._bindings):
-            if binding.placement.revision.scheduler_name == scheduler_name:
+            is_its = binding.placement.revision.scheduler_name == scheduler_name
+            if is_its and not binding.entry.group:
                 binding.interrupt(BindingOutcome(False, error_status(why)))
 
     def preempt(self, uid: str, why: str) -> bool:

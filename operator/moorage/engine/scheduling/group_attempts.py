@@ -272,11 +272,12 @@ class GroupAttempts:
         return attempt.others_restarted
 
     def _hand_over_member(self, member: QueuedPodInfo, outcome: Decision, share: float) -> None:
-        now = self._clock.boottime()
-        if (
-            member.state is QueueState.IN_FLIGHT
-            and self._revision_for(member.scheduler_name) is not None
-        ):
+        """Those that are placed are bound also where their profile is suspended by now, as others
+        of the group are.
+        """
+        now, is_placed = self._clock.boottime(), isinstance(outcome, ScheduleResult)
+        serves = is_placed or self._revision_for(member.scheduler_name) is not None
+        if serves and member.state is QueueState.IN_FLIGHT:
             self.outcomes.handle(member, outcome, now - share)
             if member.uid in self._left_over:
                 self._queue.retry(member.uid, now)

@@ -14,7 +14,8 @@ harm: a victim that is on its way is left alone, and when the pod that they go f
 more nobody else is evicted.
 
 For a group, which was placed on a copy of the state, all is looked at again before the first one
-goes: nobody does if the members fit by then where they are nominated to, or the node of one is gone.
+goes: nobody does if all members fit by then where they are nominated to, or the node of one is
+gone.
 
 The pod stays in flight until the watch has shown what became of them. Those without grace are gone
 by then, and it is tried again once, not for each of them.
@@ -182,7 +183,7 @@ class Preemptor:
         member's node is gone, or all members fit already where room is kept for them.
         """
         seats = [(one, one.nominated_node) for _, one in eviction.waiting if one.nominated_node]
-        for one, node in seats:
+        for _, node in seats:
             if node not in self._cache.nodes.row_of:
                 raise NobodyEvicted(f"node {node!r} has been deleted, so nobody is evicted")
         crowded = {victim.spec.node_name for victim in eviction.diagnosis.victims}
