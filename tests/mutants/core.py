@@ -562,7 +562,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="device search: what did not lead on stays taken",
         file="core/devices/allocator.py",
-        old="self._undo_to(len(self._undos) - 1)",
+        old="self._undo_to(len(self._given) - 1)",
         new="pass",
         tests=(f"{_TESTS}/devices/test_allocator.py",),
     ),

@@ -36,8 +36,6 @@ from moorage.core.objects.meta import ResourceList, key
 from moorage.core.objects.resource_claims import DeviceAttribute, DeviceConstraint, ResourceClaim
 from moorage.core.pods.node_selection import untolerated_taints
 
-UndoFn = Callable[[], None]
-
 
 class DeviceAssignment(NamedTuple):
     """A device that is given to a request; ``consumes`` is what it takes of a device that is
@@ -56,6 +54,18 @@ class ClaimAssignment(NamedTuple):
 
     devices: tuple[DeviceAssignment, ...]
     chosen: tuple[DeviceQuery, ...]
+
+
+class _Given(NamedTuple):
+    """What a device was given to, and how to take it back: the claim, the device, what was consumed
+    of it before, and what it pays of which counters.
+    """
+
+    claim: int
+    assignment: DeviceAssignment
+    before: dict[str, int] | None
+    left: dict[CounterId, int]
+    pays: Mapping[CounterId, int]
 
 
 _NO_MORE: Any = object()
@@ -147,8 +157,10 @@ class _Attempt:
         self.assigned: list[list[DeviceAssignment]] = [[] for _ in claims]
         self.faults: list[AllocationError] = []
         """Of alternatives."""
-        self._undos: list[UndoFn] = []
-        """How to take back what is given, the last first."""
+        self._given: list[_Given] = []
+        """In this order. Plain values: who takes it back by closures is a reference cycle for each
+        node.
+        """
         self._claims = claims
         self._constraints = constraints
         self._available = offer
@@ -185,7 +197,7 @@ class _Attempt:
         """Each way to fulfil a request; when the next one is asked for, the one before is taken
         back. None: none yet, and the search may be set down.
         """
-        before = len(self._undos)
+        before = len(self._given)
         for wish in place.alternatives:
             if len(self.assigned[place.claim]) + wish.count > MAX_DEVICES_PER_CLAIM:
                 continue
@@ -201,7 +213,7 @@ class _Attempt:
 
     def _everything(self, claim: int, wish: DeviceQuery) -> Iterator[bool]:
         """All of the devices, if there is one and nobody has any of them."""
-        before = len(self._undos)
+        before = len(self._given)
         if wish.all_devices and all(
             self._assign(claim, wish, candidate) for candidate in wish.all_devices
         ):
@@ -237,14 +249,14 @@ class _Attempt:
             if self._assign(claim, wish, candidate):
                 yield False
                 yield from self._combinations(claim, wish, candidates, taken + 1, i + 1)
-                self._undo_to(len(self._undos) - 1)
+                self._undo_to(len(self._given) - 1)
             else:
                 yield False
 
     def _undo_to(self, kept: int) -> None:
         """All that was given after the first ``kept`` devices."""
-        while len(self._undos) > kept:
-            self._undos.pop()()
+        while len(self._given) > kept:
+            self._take_back(self._given.pop())
 
     # ---- one device ------------------------------------------------------------------------------
 
@@ -334,8 +346,7 @@ class _Attempt:
     def _record(self, claim: int, given: DeviceAssignment) -> None:
         """Write down that a device is given, and how to take it back."""
         id_, takes = given.candidate.id, given.candidate.counters
-        mine = self.assigned[claim]
-        mine.append(given)
+        self.assigned[claim].append(given)
         before = self._consumed.get(id_)
         first = given.consumes is None or (before is None and id_ not in self._available.uses)
         pays = takes if first else {}
@@ -345,18 +356,18 @@ class _Attempt:
         else:
             self._consumed[id_] = total(given.consumes, before or {})
         _subtract(left, pays)
+        self._given.append(_Given(claim, given, before, left, pays))
 
-        def undo() -> None:
-            mine.pop()
-            if given.consumes is None:
-                self._holders[id_].pop()
-            elif before is None:
-                del self._consumed[id_]
-            else:
-                self._consumed[id_] = before
-            _subtract(left, pays, -1)
-
-        self._undos.append(undo)
+    def _take_back(self, last: _Given) -> None:
+        id_ = last.assignment.candidate.id
+        self.assigned[last.claim].pop()
+        if last.assignment.consumes is None:
+            self._holders[id_].pop()
+        elif last.before is None:
+            del self._consumed[id_]
+        else:
+            self._consumed[id_] = last.before
+        _subtract(last.left, last.pays, -1)
 
 
 def _pool_of(candidate: CandidateDevice) -> PoolId:

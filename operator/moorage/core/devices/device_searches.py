@@ -58,16 +58,19 @@ class SoughtDevices(NamedTuple):
         return self.what if self.order is None else f"{self.what} in order"
 
 
-class _GivenDevice(NamedTuple):
-    """As a ``DeviceAssignment``, by the device's place among all of a node's."""
+class _GivenDevices(NamedTuple):
+    """As a ``ClaimAssignment``, by the devices' places among all of a node's. In columns: answers
+    are many, and each object in them costs the garbage collector time.
+    """
 
-    query: DeviceQuery
-    place: int
-    consumes: ResourceList | None
+    queries: tuple[DeviceQuery, ...]
+    places: tuple[int, ...]
+    consumes: tuple[ResourceList | None, ...]
+    chosen: tuple[DeviceQuery, ...]
 
 
-_Answer: TypeAlias = "tuple[tuple[tuple[_GivenDevice, ...], tuple[DeviceQuery, ...]], ...] | None"
-"""What each claim gets, and the alternatives chosen; None where there is no way."""
+_Answer: TypeAlias = tuple[_GivenDevices, ...] | None
+"""What each claim gets; None where there is no way."""
 
 
 _Where: TypeAlias = tuple[str, CandidateOrder | None, str]
@@ -187,11 +190,10 @@ def _answer(found: Sequence[ClaimAssignment] | None, offer: AvailableDevices) ->
         return None
     places = {one.id: place for place, one in enumerate(_candidates(offer))}
     return tuple(
-        (
-            tuple(
-                _GivenDevice(one.query, places[one.candidate.id], one.consumes)
-                for one in claim.devices
-            ),
+        _GivenDevices(
+            tuple(one.query for one in claim.devices),
+            tuple(places[one.candidate.id] for one in claim.devices),
+            tuple(one.consumes for one in claim.devices),
             claim.chosen,
         )
         for claim in found
@@ -204,8 +206,13 @@ def _assignments(answer: _Answer, offer: AvailableDevices) -> tuple[ClaimAssignm
     devices = _candidates(offer)
     return tuple(
         ClaimAssignment(
-            tuple(DeviceAssignment(one.query, devices[one.place], one.consumes) for one in given),
-            chosen,
+            tuple(
+                DeviceAssignment(query, devices[place], consumes)
+                for query, place, consumes in zip(
+                    one.queries, one.places, one.consumes, strict=True
+                )
+            ),
+            one.chosen,
         )
-        for given, chosen in answer
+        for one in answer
     )

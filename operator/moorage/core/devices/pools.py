@@ -302,6 +302,10 @@ def _takes(consumptions: Iterable[CounterConsumption] | None) -> dict[CounterId,
 
 # ---- what expressions see of a device ------------------------------------------------------------
 
+_MAX_KEPT_FACTS = 2**16
+"""More than the devices of 5,000 nodes with eight each: drivers tell each by an attribute of its
+own.
+"""
 _Content = tuple[str, bool, dict[str, DeviceAttribute], dict[str, str | int]]
 
 
@@ -322,7 +326,7 @@ def facts_content(driver: str, device: Device) -> bytes:
     return msgspec.json.encode(content)
 
 
-@memoized(byte_size, most=16384, budget=2**23)
+@memoized(byte_size, most=_MAX_KEPT_FACTS, budget=2**23)
 def _facts(content: bytes) -> DeviceFacts:
     driver, shared, attributes, capacity = msgspec.json.decode(content, type=_Content)
     known: dict[str, dict[str, object]] = {}
