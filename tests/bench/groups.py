@@ -8,8 +8,10 @@ after another. (One of the same profile may wait longer: for bindings of members
 has so many at a time.)
 
 Printed for each case: own time until the last member was decided, until all were bound, the longest
-step of the event loop until then, and how long the small pods waited to be decided.
-Exit status 1 where a bar fails: 1.5 s for a group, no step and no wait over 50 ms.
+step of the event loop until then, how long the small pods waited to be decided, and how late others
+were: a task that sleeps 10 ms, and the renewal of the lease on its own thread (this by the clock).
+Exit status 1 where a bar fails: 1.5 s for a group, no step and no wait over 50 ms, nobody late by a
+tenth of renewDeadline.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.adapters.leader_election import LeaderElectionTimes
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.context import ScheduleResult
 from moorage.core.cycle.decisions import Decided
@@ -35,6 +38,7 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from tests.bench.lateness import Lateness, lateness
 from tests.engine.running import Running
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock
@@ -45,6 +49,7 @@ DEVICES: Final = 8
 MAX_SECONDS: Final = 1.5
 """Own time in which a group is decided."""
 MAX_WAIT: Final = 0.05
+RENEW_DEADLINE: Final = LeaderElectionTimes().renew_deadline
 PATIENCE: Final = 60.0
 SMALL_PODS_EVERY: Final = 0.05
 """Seconds of own time."""
@@ -212,6 +217,7 @@ class Measured:
     bound: float
     longest: float
     waits: list[float]
+    late: Lateness
 
     def failures(self, groups: int) -> Iterator[str]:
         """Which bars do not hold."""
@@ -221,6 +227,8 @@ class Measured:
             yield "a step of more than 50 ms"
         if max(self.waits, default=0.0) > MAX_WAIT:
             yield "a small pod that waited more than 50 ms"
+        if max(self.late.turn, self.late.renewal) > RENEW_DEADLINE / 10:
+            yield "others are late by more than a tenth of renewDeadline"
 
 
 class Bench:
@@ -246,17 +254,18 @@ class Bench:
             began, wanted = time.thread_time(), len(self._names())
             for g in range(self._case.groups):
                 world.kube.put(a_group(f"g{g}", self._members))
-            with StepTimes() as steps, self._profiler or contextlib.nullcontext():
-                await self._wait(lambda: self._decisions.members >= wanted)
-                decided = self._decisions.last_member - began
-            await self._wait(lambda: not world.assumed)
+            async with lateness() as late:
+                with StepTimes() as steps, self._profiler or contextlib.nullcontext():
+                    await self._wait(lambda: self._decisions.members >= wanted)
+                    decided = self._decisions.last_member - began
+                await self._wait(lambda: not world.assumed)
             waits = [
                 self._decisions.at[name] - came
                 for name, came in self._small.items()
                 if name in self._decisions.at
             ]
             gc.unfreeze()
-            return Measured(decided, time.thread_time() - began, steps.longest, waits)
+            return Measured(decided, time.thread_time() - began, steps.longest, waits, late)
 
     async def _furnish(self) -> None:
         """All but the groups."""
@@ -304,6 +313,11 @@ def run(name: str, nodes: int, members: int, calls: str) -> bool:
         f"{name:18} decided {measured.decided:6.2f} s  bound {measured.bound:6.2f} s  "
         f"longest step {1000 * measured.longest:5.1f} ms  "
         f"{len(waits)} small pods waited {1000 * max(waits, default=0.0):5.1f} ms at most",
+        flush=True,
+    )
+    print(
+        f"{'':18} others late by {1000 * measured.late.turn:.0f} ms, renewal of the lease by "
+        f"{1000 * measured.late.renewal:.0f} ms at most (renewDeadline {RENEW_DEADLINE:g} s)",
         flush=True,
     )
     failures = list(measured.failures(CASES[name].groups))
