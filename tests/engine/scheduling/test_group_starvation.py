@@ -20,13 +20,21 @@ STEP = 5
 """Seconds."""
 BOUND = 900
 """Seconds in which a gang that can fit has its place, whatever the others do."""
+SECONDS = BOUND + 100
+
+
+CROWD = 12
+"""Small pods that wait."""
 
 
 class History:
-    """One gang of each API, one of which can never fit; ``random`` says what happens."""
+    """One gang of each API, one of which can never fit; ``random`` says what happens. ``crowded``:
+    some small pods wait at any time, so that no gang has room for which none is held.
+    """
 
-    def __init__(self, world: Running, seed: int) -> None:
+    def __init__(self, world: Running, seed: int, crowded: bool) -> None:
         self.world, self.random, self.time = world, random.Random(seed), 0
+        self.crowded = crowded
         self.size = {api: self.random.choice(["2", "3", "4"]) for api in GROUPS}
         self.size[self.random.choice(list(GROUPS))] = "5"
         self.ends: dict[str, int] = {}
@@ -54,7 +62,9 @@ class History:
     async def step(self) -> None:
         """Small pods come and go; a node or a member may be lost."""
         number, kube = self.random.random, self.world.kube
-        if number() < 0.6:
+        if self.crowded:
+            self.crowd()
+        elif number() < 0.6:
             priority = self.random.choice([-1, 0])
             cpu = self.random.choice(["1", "2", "4"])
             self.put(make_pod(f"small{self.time}", cpu=cpu, priority=priority))
@@ -70,6 +80,14 @@ class History:
         self.end_pods()
         self.look_at_gangs()
         self.look_at_holds()
+
+    def crowd(self) -> None:
+        """Whatever room there is, a small pod wants it."""
+        pods = self.world.kube.pods.values()
+        small = [pod for pod in pods if pod.metadata.name.startswith("small")]
+        waiting = sum(not pod.spec.node_name for pod in small)
+        for i in range(CROWD - waiting):
+            self.put(make_pod(f"small{self.time}-{i}", cpu=self.random.choice(["1", "2"])))
 
     def end_pods(self) -> None:
         """Whatever has run for long enough is over."""
@@ -107,19 +125,21 @@ class History:
         assert max(self.held.values(), default=0) <= MAX_HOLD_SECONDS + 2 * STEP
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_nobody_starves(seed: int) -> None:
-    """Half an hour of it."""
+@pytest.mark.parametrize(("seed", "crowded"), [(0, False), (1, True)])
+def test_nobody_starves(seed: int, crowded: bool) -> None:
+    """For a quarter of an hour and more."""
 
     async def scenario(world: Running) -> None:
         world.kube.put(make_node("n3"))
         for group in GROUPS.values():
             if group is not None:
                 world.kube.put(group)
-        history = History(world, seed)
+        history = History(world, seed, crowded)
         for api in GROUPS:
             history.come(api)
-        while history.time < 1800:
+        while history.time < SECONDS:
             await history.step()
+        if crowded:
+            assert world.notes("GangHoldsRoom")
 
     run(scenario)
