@@ -202,6 +202,10 @@ class Nominator:
         self._aside.add(uid)
         self._forget(uid)
 
+    def is_set_aside(self, uid: str) -> bool:
+        """Whether it is, and the pod is not gone since."""
+        return uid in self._aside
+
     def settle(self, state: Nomination, node: str) -> None:
         """A pod that was set aside, of which this was known, has its place on a node, or (""), if
         it is not gone, is nominated as before.

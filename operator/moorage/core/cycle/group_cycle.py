@@ -255,10 +255,10 @@ class _GroupCycle:
     def _place_one(self, pod: Pod, placement: Placement) -> Steps[Decision]:
         """The only member for which room is kept now: siblings need not stand back for it."""
         nominations, uid = self.context.cache.nominations, pod.metadata.uid
-        if uid in self.nominated:
+        if nominations.is_set_aside(uid):
             nominations.restore(self.nominated[uid])
         decision = yield from self._ask_for(pod, placement)
-        if isinstance(decision, Diagnosis) and uid in self.nominated:
+        if isinstance(decision, Diagnosis) and nominations.is_set_aside(uid):
             nominations.set_aside(uid)
         return decision
 
