@@ -9,7 +9,7 @@ schedulerNames are groups of their own.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
@@ -24,6 +24,7 @@ WAITING_STATES = (
 )
 """The queues of which metrics tell, those whose pods come closest to being tried first."""
 _CLOSEST_FIRST = (*WAITING_STATES, QueueState.UNSERVED)
+T = TypeVar("T")
 _Group: TypeAlias = tuple[GroupKey, str]
 
 
@@ -38,7 +39,7 @@ class QueuedEntities:
         self._pods: Counter[QueueState] = Counter()
         """How many members of any group are."""
         self._groups: Counter[QueueState | None] = Counter()
-        """How many groups are in which queue; None: all of their members are in flight."""
+        """How many groups are in which queue, by members that are not in flight."""
 
     def record(self, entry: QueuedPodInfo) -> str:
         """A member has another state, or another group, or none any more. Returns what came into
@@ -52,7 +53,7 @@ class QueuedEntities:
             self._count(*counted, -1)
         if group is None:
             return POD
-        if entry.state is None:
+        if entry.state in (None, QueueState.IN_FLIGHT):
             return ""
         self.members[entry.uid] = group, entry.state
         self._count(group, entry.state, 1)
@@ -70,15 +71,23 @@ class QueuedEntities:
 
     def _count(self, group: _Group, state: QueueState, by: int) -> None:
         states, before = self._states.setdefault(group, Counter()), self._queue_of(group)
-        self._groups[before] -= bool(states)
-        states[state] += by
-        self._pods[state] += by
+        if states:
+            _bump(self._groups, before, -1)
+        _bump(states, state, by)
+        _bump(self._pods, state, by)
         after = self._queue_of(group)
-        if states.total():
-            self._groups[after] += 1
+        if states:
+            _bump(self._groups, after, 1)
         else:
             del self._states[group]
 
     def _queue_of(self, group: _Group | None) -> QueueState | None:
         states = self._states.get(group) if group is not None else None
         return next((state for state in _CLOSEST_FIRST if states and states[state]), None)
+
+
+def _bump(counter: Counter[T], what: T, by: int) -> None:
+    """Count so many more; nothing is kept of what is not there any more."""
+    counter[what] += by
+    if not counter[what]:
+        del counter[what]
