@@ -10,7 +10,7 @@ counts whenever no decision of ours has yet to be written there. So in the end b
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any, Protocol
 
 from moorage.core.columns.change_log import Aspect, VersionCounter
@@ -22,6 +22,8 @@ from moorage.core.objects.pods import Pod, priority
 from moorage.core.pods.requests import Requests, pod_requests
 from moorage.core.structures.all_or_none import all_or_none
 
+_HeldKey = tuple[int, tuple[str, ...], str]
+"""Of a pod whose room is held: priority, the key of its group, when it was created."""
 _NO_PODS: dict[str, PodInfo] = {}
 MAX_NOMINATED_ELSEWHERE = 100
 """Nominated pods that are taken into account at most on other nodes than theirs, the most important
@@ -58,6 +60,7 @@ class Nominator:
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._records: dict[str, PodInfo] = {}
         self._by_priority: dict[int, dict[str, PodInfo]] = {}
+        self._held: dict[_HeldKey, dict[str, PodInfo]] = {}
         self._unwritten: dict[str, str] = {}
         """What we decided and the pod's status does not say yet, by UID; "" for no node."""
         self._lapsed: dict[str, str] = {}
@@ -119,6 +122,21 @@ class Nominator:
                     yield record
 
     # ---- nominations come and go -----------------------------------------------------------------
+
+    def held_from(self, pod: Pod) -> tuple[_HeldKey, ...]:
+        """What is held among pods of its priority that this pod must leave: its age and its group
+        decide (``yields_to``), so pods of one template may differ in it.
+        """
+        if not self._held:
+            return ()
+        mine, group, created = priority(pod), group_of(pod) or (), pod.metadata.creation_timestamp
+        return tuple(
+            sorted(
+                one
+                for one in self._held
+                if one[0] == mine and (one[1] == group or (created or "") > one[2])
+            )
+        )
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
         """From now on the pod is nominated to this node, or to none (""); ``pod`` is its newest
@@ -257,6 +275,7 @@ class Nominator:
             old is not None
             and old.node == node
             and old.held == held
+            and group_of(old.pod) == group_of(pod)
             and _chooses_alike(old, pod, requests)
         ):
             self._rewrite(dataclasses.replace(old, pod=pod))
@@ -294,7 +313,7 @@ class Nominator:
 
     def _swap(self, uid: str, old: PodInfo | None, new: PodInfo | None, sign: int) -> None:
         gone, come = (old, new) if sign > 0 else (new, old)
-        left, entered = self._groups(gone), self._groups(come)
+        left, entered = tuple(self._groups(gone)), tuple(self._groups(come))
         self.version += 1
         others = len(self._records) - (uid in self._records)
         if bool(self._records) != bool(others or come is not None):
@@ -309,14 +328,17 @@ class Nominator:
         for groups, group in entered:
             groups.setdefault(group, {})[uid] = come
 
-    def _groups(self, record: PodInfo | None) -> tuple[tuple[dict[Any, Any], str | int], ...]:
+    def _groups(self, record: PodInfo | None) -> Iterator[tuple[dict[Any, Any], Hashable]]:
         """Where a record is found beside its UID."""
         if record is None:
-            return ()
-        return (self._by_node, record.node), (
-            self._by_priority,
-            priority(record.pod) if isinstance(record.pod, Pod) else 0,
-        )
+            return
+        pod = record.pod
+        level = priority(pod) if isinstance(pod, Pod) else 0
+        yield self._by_node, record.node
+        yield self._by_priority, level
+        if record.held:
+            group, created = group_of(pod) or (), pod.metadata.creation_timestamp or ""
+            yield self._held, (level, group, created)
 
     def _notify_cleared(self, pod: Pod, node: str, _sign: int) -> None:
         if self._listener is not None:

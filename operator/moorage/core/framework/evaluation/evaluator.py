@@ -194,7 +194,7 @@ class Evaluator:
 
     def _key(self, pod: Pod, revision: Revision) -> Key:
         """The pod's template key, with what each plugin that tells pods apart says of it, under the
-        plugin's name. Raises TooLarge.
+        plugin's name, and which room is held from it, under none. Raises TooLarge.
         """
         content = pod_content(pod), revision
         signed = self._signed.get(content)
@@ -206,10 +206,12 @@ class Evaluator:
                     self._forget_signed()
                 self._signed_bytes += len(content[0])
             self._signed[content] = signed
-        if not signed.each:
+        held = self.snapshot.nominations.held_from(pod)
+        if not (signed.each or held):
             return signed.key
         template, said = signed.key
-        return template, said + _said(signed.each, pod, self.snapshot)
+        kept: Signs = (("", repr(held).encode()),) if held else ()
+        return template, said + _said(signed.each, pod, self.snapshot) + kept
 
     def _sign(self, pod: Pod, revision: Revision) -> SignedContent:
         template = pod_signature(pod)
