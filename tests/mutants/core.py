@@ -37,6 +37,30 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="held room: pods of one template hear the same",
+        file="core/framework/evaluation/evaluator.py",
+        old="held = self.snapshot.nominations.held_from(pod)",
+        new="held = ()",
+        tests=(
+            (
+                f"{_TESTS}/framework/evaluation/test_held_room.py"
+                "::test_age_and_group_decide_in_any_order"
+            ),
+        ),
+    ),
+    Mutant(
+        name="held room: a pod keeps its place when its group changes",
+        file="core/columns/nominations.py",
+        old=" and (group_of(old.pod) == group_of(pod))",
+        new="",
+        tests=(
+            (
+                f"{_TESTS}/framework/evaluation/test_held_room.py"
+                "::test_a_held_pod_that_leaves_its_group"
+            ),
+        ),
+    ),
+    Mutant(
         name="rows: Gt takes its own bound",
         file="core/columns/nodes/row_selection.py",
         old="numbers > condition.bound",

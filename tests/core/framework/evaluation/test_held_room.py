@@ -16,22 +16,21 @@ from moorage.core.cycle.cycle import run_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, PodAnnotations
 from moorage.core.plugins.intree import INTREE, PRESETS
 from tests.builders import make_node, make_pod
 
 REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
 POD = make_pod("x", cpu="3")
-LABEL = "scheduling.x-k8s.io/pod-group"
 
 
 def pod(name: str, second: int, group: str = "") -> Pod:
-    """A pod of the one template; labels are not in it."""
+    """A pod of the one template; annotations are not in it."""
     meta = msgspec.structs.replace(
         POD.metadata,
         name=name,
         uid=f"uid-{name}",
-        labels={LABEL: group} if group else None,
+        annotations=PodAnnotations(group_name=group),
         creation_timestamp=f"2026-01-01T00:00:{second:02}Z",
     )
     return msgspec.structs.replace(POD, metadata=meta)
