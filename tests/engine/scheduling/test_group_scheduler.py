@@ -490,7 +490,7 @@ def test_a_gang_that_has_not_fitted_in_time_is_told_of_once() -> None:
         assert world.notes("GangOverdue") == []
         await world.clock.advance(60)
         assert condition(world, "a")[1].endswith(
-            "All members have been here for longer than scheduleTimeoutSeconds, 30."
+            "Enough members have been here for longer than scheduleTimeoutSeconds, 30."
         )
         (note,) = world.notes("GangOverdue", "g")
         assert "Insufficient cpu" in note

@@ -256,7 +256,7 @@ class GroupScheduler:
         limit = spec.overdue_seconds if spec is not None else None
         if not limit or now - group.complete_since < limit:
             return ""
-        return f" All members have been here for longer than scheduleTimeoutSeconds, {limit}."
+        return f" Enough members have been here for longer than scheduleTimeoutSeconds, {limit}."
 
     def _emit(
         self,
