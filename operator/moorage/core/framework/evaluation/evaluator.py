@@ -196,6 +196,15 @@ class Evaluator:
         """The pod's template key, with what each plugin that tells pods apart says of it, under the
         plugin's name, and which room is held from it, under none. Raises TooLarge.
         """
+        signed = self._signed_content(pod, revision)
+        held = self.snapshot.nominations.held_from(pod)
+        if not (signed.each or held):
+            return signed.key
+        template, said = signed.key
+        kept: Signs = (("", repr(held).encode()),) if held else ()
+        return template, said + _said(signed.each, pod, self.snapshot) + kept
+
+    def _signed_content(self, pod: Pod, revision: Revision) -> SignedContent:
         content = pod_content(pod), revision
         signed = self._signed.get(content)
         if signed is None or signed.versions != [one.version for one in signed.depends_on]:
@@ -206,12 +215,7 @@ class Evaluator:
                     self._forget_signed()
                 self._signed_bytes += len(content[0])
             self._signed[content] = signed
-        held = self.snapshot.nominations.held_from(pod)
-        if not (signed.each or held):
-            return signed.key
-        template, said = signed.key
-        kept: Signs = (("", repr(held).encode()),) if held else ()
-        return template, said + _said(signed.each, pod, self.snapshot) + kept
+        return signed
 
     def _sign(self, pod: Pod, revision: Revision) -> SignedContent:
         template = pod_signature(pod)
