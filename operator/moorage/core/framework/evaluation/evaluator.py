@@ -196,7 +196,10 @@ class Evaluator:
         """The pod's template key, with what each plugin that tells pods apart says of it, under the
         plugin's name, and which room is held from it, under none. Raises TooLarge.
         """
-        signed = self._signed_content(pod, revision)
+        content = pod_content(pod), revision
+        signed = self._signed.get(content)
+        if signed is None or signed.versions != [one.version for one in signed.depends_on]:
+            signed = self._signed_anew(content, pod)
         held = self.snapshot.nominations.held_from(pod)
         if not (signed.each or held):
             return signed.key
@@ -204,17 +207,15 @@ class Evaluator:
         kept: Signs = (("", repr(held).encode()),) if held else ()
         return template, said + _said(signed.each, pod, self.snapshot) + kept
 
-    def _signed_content(self, pod: Pod, revision: Revision) -> SignedContent:
-        content = pod_content(pod), revision
-        signed = self._signed.get(content)
-        if signed is None or signed.versions != [one.version for one in signed.depends_on]:
-            known, signed = signed is not None, self._sign(pod, revision)
-            if not known:
-                # only of what is kept: a pod that is too large is signed again and again
-                if self._signed_bytes + len(content[0]) > self._budget // _SIGNED_SHARE:
-                    self._forget_signed()
-                self._signed_bytes += len(content[0])
-            self._signed[content] = signed
+    def _signed_anew(self, content: tuple[bytes, Revision], pod: Pod) -> SignedContent:
+        """What plugins say of the pod now, kept by its content. Raises TooLarge."""
+        signed = self._sign(pod, content[1])
+        if content not in self._signed:
+            # only of what is kept: a pod that is too large is signed again and again
+            if self._signed_bytes + len(content[0]) > self._budget // _SIGNED_SHARE:
+                self._forget_signed()
+            self._signed_bytes += len(content[0])
+        self._signed[content] = signed
         return signed
 
     def _sign(self, pod: Pod, revision: Revision) -> SignedContent:
