@@ -123,20 +123,19 @@ class Nominator:
 
     # ---- nominations come and go -----------------------------------------------------------------
 
-    def held_from(self, pod: Pod) -> tuple[_HeldKey, ...]:
-        """What is held among pods of its priority that this pod must leave: its age and its group
-        decide (``yields_to``), so pods of one template may differ in it.
+    def held_from(self, pod: Pod) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """What is held among pods of its priority that this pod must leave, which pods of one
+        template may differ in (``yields_to``): groups, each with the creation of the youngest
+        member that it stands back for.
         """
         if not self._held:
             return ()
-        mine, group, created = priority(pod), group_of(pod) or (), pod.metadata.creation_timestamp
-        return tuple(
-            sorted(
-                one
-                for one in self._held
-                if one[0] == mine and (one[1] == group or (created or "") > one[2])
-            )
-        )
+        mine, own, born = priority(pod), group_of(pod) or (), pod.metadata.creation_timestamp or ""
+        youngest: dict[tuple[str, ...], str] = {}
+        for level, group, created in self._held:
+            if level == mine and (group == own or created < born):
+                youngest[group] = max(created, youngest.get(group, ""))
+        return tuple(sorted(youngest.items()))
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
         """From now on the pod is nominated to this node, or to none (""); ``pod`` is its newest

@@ -40,7 +40,7 @@ OLDER, YOUNGER, SIBLING = pod("older", 3), pod("younger", 7), pod("sibling", 3, 
 
 
 def fits(waiting: Pod, context: CycleContext) -> bool:
-    """Whether the only node takes it."""
+    """Whether a node takes it."""
     evaluation = run_filters(waiting, REVISION, context)
     return isinstance(evaluation, Evaluation) and bool(evaluation.fits)
 
@@ -72,3 +72,19 @@ def test_a_held_pod_that_leaves_its_group() -> None:
     assert not fits(SIBLING, context)
     cache.nominations.nominate(pod("member", 5), "n", held=True)
     assert fits(SIBLING, context)
+
+
+def test_it_is_the_age_that_counts_when_some_of_what_is_held_goes() -> None:
+    """Who stood back for the older of two members does not take over what was said of the other."""
+    cache = Cache()
+    context = CycleContext(cache)
+    for name, second in (("old", 3), ("young", 7)):
+        cache.put_node(make_node(f"n-{name}", cpu="4"))
+        cache.nominations.nominate(pod(name, second, "g"), f"n-{name}", held=True)
+    middle, last = pod("middle", 5), pod("last", 9)
+    assert [fits(one, context) for one in (middle, last)] == [True, False]
+    cache.remove_node("n-old")
+    cache.nominations.remove("uid-old")
+    assert [fits(one, context) for one in (middle, last)] == [True, False]
+    cache.nominations.remove("uid-young")
+    assert [fits(one, context) for one in (middle, last)] == [True, True]
