@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -63,6 +64,7 @@ def explained(
     *parts: str,
     name: str = "ml/trainer",
     form: str = "",
+    candidate: str = "",
 ) -> tuple[int, str]:
     """Exit status and output, less what names a revision."""
     file = folder / "world.yaml"
@@ -71,6 +73,10 @@ def explained(
     options = ExplainOptions(
         name=name, cluster=ClusterChoice(), files=(file,), form=form, group=group
     )
+    if candidate:
+        profile = folder / "candidate.yaml"
+        profile.write_text(candidate)
+        options = dataclasses.replace(options, profile=profile)
     status = run(options)
     lines = capsys.readouterr().out.splitlines()
     return status, "\n".join(line.partition("; profile")[0] for line in lines)
@@ -132,6 +138,80 @@ def test_a_member_is_judged_with_its_group(
     status, output = explained(tmp_path, capsys, *parts[:2], name="ml/trainer-0")
     assert status == ExitStatus.YES
     assert output.startswith("ml/trainer-0 fits with its group: it would go to n")
+
+
+CANDIDATE = """
+apiVersion: moorage.dev/v1alpha1
+kind: SchedulerProfile
+metadata: {name: default-scheduler}
+spec: {preset: Default, plugins: {multiPoint: {disabled: [{name: %s}]}}}
+"""
+
+
+def test_a_member_under_a_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its group is judged under both; the member alone would fit under either."""
+    parts, name = (GROUP % (3, ""), members(3), LOW), "ml/trainer-0"
+    loose = CANDIDATE % "NodeResourcesFit"
+    status, output = explained(tmp_path, capsys, *parts, name=name, candidate=loose)
+    assert status == ExitStatus.YES
+    first, *lines = output.replace(f"{tmp_path}/", "").splitlines()
+    assert first == (
+        "Would be placed on n2 with its group under candidate.yaml (default-scheduler). "
+        "1 of 1 reasons is gone."
+    )
+    needed = "members of ml/trainer find a node, and 3 are needed together."
+    assert lines[1:3] == [
+        f"  now 2 of 3 {needed} 0/2 nodes are available: 2 Insufficient cpu.",
+        f"  then 3 of 3 {needed}",
+    ]
+    assert "ml/trainer-2, with those before it on their nodes:\nNODES NOW  NODES THEN" in output
+    strict = CANDIDATE % "ImageLocality"
+    status, output = explained(tmp_path, capsys, *parts, name=name, candidate=strict, form="json")
+    assert status == ExitStatus.NO
+    document = read_output(output)
+    assert (document["verdict"], document["placement"]) == ("StillPending", None)
+    assert document["group"]["refused"] == document["groupNow"]["refused"] == "ml/trainer-2"
+    assert document["refusals"] == [
+        {
+            "plugin": "NodeResourcesFit",
+            "reasons": ["Insufficient cpu"],
+            "nodesNow": 2,
+            "nodesThen": 2,
+        }
+    ]
+
+
+def test_a_member_that_a_candidate_gates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its group, or by a plugin, whatever its group is."""
+    strict, name = CANDIDATE % "ImageLocality", "ml/trainer-0"
+    parts = GROUP % (3, ""), members(2)
+    status, output = explained(tmp_path, capsys, *parts, name=name, candidate=strict)
+    assert status == ExitStatus.NO
+    assert output.startswith("Gated with its group under ")
+    assert "by PodGroup: waiting for minCount pods" in output.splitlines()[0]
+    gated = members(3).replace("spec: {s", "spec: {schedulingGates: [{name: a}], s", 1)
+    status, output = explained(tmp_path, capsys, parts[0], gated, name=name, candidate=strict)
+    assert status == ExitStatus.NO
+    assert output.startswith("Gated under ")
+    assert "by SchedulingGates" in output.splitlines()[0]
+
+
+def test_a_member_that_has_a_node_is_judged_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And it is said so, under a candidate as well."""
+    there = members(1).replace("priority: 5", "nodeName: n1, priority: 5")
+    for candidate in ("", CANDIDATE % "ImageLocality"):
+        _, output = explained(
+            tmp_path, capsys, GROUP % (1, ""), there, name="ml/trainer-0", candidate=candidate
+        )
+        alone = "\n  judged alone: the other members of its group stay where they are\n"
+        assert alone in output
+    low = LOW.replace("name: low", "name: low-0")
+    _, output = explained(tmp_path, capsys, low, name="shop/low-0")
+    assert "judged alone" not in output
 
 
 def said_by(api: str, body: str, number: int = 3) -> str:

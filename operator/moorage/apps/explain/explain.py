@@ -16,12 +16,12 @@ from moorage.apps.commands.input_files import STDIN
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.explain import asking
 from moorage.apps.explain.asking import NotAsked
-from moorage.apps.explain.explanation_documents import KIND, Document, document_of
+from moorage.apps.explain.explanation_documents import KIND, Document
 from moorage.apps.explain.first_lines import first_line, headline
 from moorage.apps.explain.group_documents import GROUP_KIND
-from moorage.apps.explain.group_texts import group_parts
+from moorage.apps.explain.group_texts import candidate_group_parts, group_parts
 from moorage.apps.explain.one_group import explain_found, find_group
-from moorage.apps.explain.one_pod import default_revision, explain, find_pod
+from moorage.apps.explain.one_pod import explain, explain_with, find_pod
 from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
 from moorage.apps.plugin_resolver import resolver_of
@@ -34,7 +34,6 @@ from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.near_names import near_pod
 from moorage.apps.worlds.opening import show_world
 from moorage.apps.worlds.world import World
-from moorage.core.explaining.candidate_revisions import explain_candidate
 from moorage.core.explaining.pending_pods import Limits
 from moorage.core.explaining.refusals import NEAREST_NODES
 from moorage.core.framework.revisions import Revision
@@ -124,12 +123,9 @@ def _from_a_world(options: ExplainOptions) -> Document:
     if options.profile is None:
         with working(f"Explaining {printable(options.name)}"):
             return {**explain(world, pod, resolver, limits), **told}
-    revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     candidate = _candidate(options.profile, pod, resolver)
-    explained = explain_candidate(world.context, pod, revision, candidate)
-    unasked = sorted({one.url for one in (*revision.extenders, *candidate.extenders)})
-    about = {"candidateFile": str(options.profile), "notAsked": unasked}
-    return {**document_of(explained), **about, **told}
+    found = explain_with(world, pod, candidate, resolver)
+    return {**found, "candidateFile": str(options.profile), **told}
 
 
 def _group(world: World, options: ExplainOptions, resolver: Resolver, limits: Limits) -> Document:
@@ -178,11 +174,13 @@ def _parts(found: Document, options: ExplainOptions, console: Console) -> list[R
     match found["verdict"]:
         case "NoProfile" | "BeingDeleted" | "Suspended" | "ProfileWaiting" | "NotResolved":
             return [headline(found)]
+        case _ if "candidate" in found and "group" in found:
+            return [*candidate_group_parts(found, all_nodes=options.all_nodes)]
+        case _ if "candidate" in found:
+            return [*candidate_parts(found)]
         case _ if "podGroup" in found or found.get("group") is not None:
             whole = options.all_nodes, options.all_changes
             return [*group_parts(found, now, all_nodes=whole[0], all_changes=whole[1])]
-        case _ if "candidate" in found:
-            return [*candidate_parts(found)]
         case _ if "scores" in found:
             return [*bound_parts(found, console.width, options.absolute)]
     return [

@@ -12,7 +12,7 @@ from moorage.apps.explain.change_texts import changes_document
 from moorage.apps.printing.amounts import exact_quantity
 from moorage.core.cycle.context import ScheduleResult
 from moorage.core.explaining.bound_pods import BoundExplanation
-from moorage.core.explaining.candidate_revisions import CandidateExplanation
+from moorage.core.explaining.candidate_revisions import CandidateExplanation, RefusalChange
 from moorage.core.explaining.pending_pods import PendingExplanation, Preemption, WakingEvent
 from moorage.core.explaining.refusals import RefusalGroup, RefusingNode
 from moorage.core.framework.cluster_events import ActionType, EventResource
@@ -184,16 +184,18 @@ def _candidate(explained: CandidateExplanation) -> Document:
         },
         "placementNow": _placement(explained.now),
         "placement": _placement(then),
-        "refusals": [
-            {
-                "plugin": one.plugin,
-                "reasons": list(one.reasons),
-                "nodesNow": one.now,
-                "nodesThen": one.then,
-            }
-            for one in explained.refusals
-        ],
+        "refusals": [refusal_change_document(one) for one in explained.refusals],
         "differs": list(_differences(explained.revision, explained.candidate)),
+    }
+
+
+def refusal_change_document(change: RefusalChange) -> Document:
+    """The nodes that refuse a pod for one reason, now and under the candidate."""
+    return {
+        "plugin": change.plugin,
+        "reasons": list(change.reasons),
+        "nodesNow": change.now,
+        "nodesThen": change.then,
     }
 
 

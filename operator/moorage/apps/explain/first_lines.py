@@ -20,11 +20,11 @@ def headline(document: Document) -> Text:
             return sentence(
                 f"{document['pod']} is not explained: {document['message']}", Style.WAITS
             )
+        case _ if "candidate" in document:
+            return placed_texts.candidate_headline(document)
         case _ if document.get("group") is not None or "podGroup" in document:
             now = datetime.datetime.fromisoformat(document["at"])
             return group_texts.headline(document, now)
-        case _ if "candidate" in document:
-            return placed_texts.candidate_headline(document)
         case _ if "scores" in document:
             return placed_texts.bound_headline(document)
     return pending_texts.headline(document, datetime.datetime.fromisoformat(document["at"]))

@@ -6,7 +6,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from moorage.apps.explain.change_texts import changes_document
-from moorage.apps.explain.explanation_documents import Document, refusals_document
+from moorage.apps.explain.explanation_documents import (
+    Document,
+    refusal_change_document,
+    refusals_document,
+)
+from moorage.core.explaining.candidate_revisions import refusal_changes
 from moorage.core.explaining.pending_groups import (
     GroupExplanation,
     GroupPreemptionAnswer,
@@ -61,6 +66,28 @@ def member_document(explained: GroupExplanation, pod: Pod) -> Document:
         },
         "wakesOn": [],
         "group": found,
+    }
+
+
+def candidate_member_document(
+    before: GroupExplanation, after: GroupExplanation, pod: Pod
+) -> Document:
+    """What a member's document says of its group under its own profile and under a candidate;
+    refusals are of the members that the groups are ``refused`` by.
+    """
+    now, then = member_document(before, pod), member_document(after, pod)
+    verdict = then["verdict"]
+    return {
+        "verdict": "StillPending" if verdict == "Pending" else verdict,
+        "message": then["message"],
+        "placementNow": now["placement"],
+        "placement": then["placement"],
+        "placedTogether": then["placedTogether"],
+        "refusals": [
+            refusal_change_document(one) for one in refusal_changes(before.refusals, after.refusals)
+        ],
+        "groupNow": now["group"],
+        "group": then["group"],
     }
 
 

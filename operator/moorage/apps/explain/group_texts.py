@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from moorage.apps.explain import pending_texts
+from moorage.apps.explain import pending_texts, placed_texts
 from moorage.apps.explain.explanation_documents import Document
 from moorage.apps.printing.amounts import age, counted
 from moorage.apps.printing.terminal import Style, new_table, sentence
@@ -49,6 +49,22 @@ def group_parts(
         yield pending_texts.waits(document, now)
     if room := _room(document, now):
         yield sentence(room, Style.WAITS)
+
+
+def candidate_group_parts(document: Document, *, all_nodes: bool) -> Iterator[RenderableType]:
+    """The same of a member under a candidate: what its group would come to there."""
+    now, then = document["groupNow"], document["group"]
+    yield placed_texts.candidate_headline(document)
+    yield sentence(f"  {_about(then)}; now {pending_texts.about_source(document)}")
+    for when, group in (("now", now), ("then", then)):
+        if group["placements"]:
+            yield sentence(f"  {when} {_missing(group)}")
+    yield Text()
+    yield _members(then["members"], all_nodes)
+    refused = " and ".join(dict.fromkeys(filter(None, (now["refused"], then["refused"]))))
+    yield from placed_texts.candidate_reasons(
+        document, f"{refused}, with those before it on their nodes:"
+    )
 
 
 def headline(document: Document, now: datetime.datetime) -> Text:

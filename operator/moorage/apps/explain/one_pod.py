@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping
+from typing import Final
 
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.explain.explanation_documents import Document, document_of, unasked
-from moorage.apps.explain.group_documents import member_document
+from moorage.apps.explain.group_documents import candidate_member_document, member_document
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.world import World
 from moorage.core.columns.cache import Cache
 from moorage.core.explaining.bound_pods import explain_bound
 from moorage.core.explaining.candidate_revisions import explain_candidate
+from moorage.core.explaining.gates import Gate
 from moorage.core.explaining.pending_groups import explain_group
 from moorage.core.explaining.pending_pods import Limits, explain_pending
 from moorage.core.framework.revisions import Revision
@@ -22,6 +24,9 @@ from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import POD_GROUP_GATE
 from moorage.core.structures.likeness import suggest
+
+JUDGED_ALONE: Final = "the other members of its group stay where they are"
+"""Of a member that has a node."""
 
 
 def explain(
@@ -40,7 +45,7 @@ def explain(
         world.profiles.get(name) or default_revision(resolver), packages=not beside_loop
     )
     if world.context.cache.pod_info(pod.metadata.uid) is not None:
-        found = document_of(explain_bound(world.context, pod, revision))
+        found = {**document_of(explain_bound(world.context, pod, revision)), **_alone(pod)}
     else:
         found = _pending(world, pod, revision, limits)
         found["searchedSeconds"] = limits.seconds if found["changesNotTried"] else None
@@ -51,12 +56,26 @@ def _pending(world: World, pod: Pod, revision: Revision, limits: Limits) -> Docu
     """A member of a group is judged with all of its group, unless a plugin gates it already."""
     if group_of(pod) is None:
         return document_of(explain_pending(world.context, pod, revision, limits))
-    alone = Limits(limits.nearest, 0.0)  # what would help it alone does not help its group
+    alone = _without_search(limits)  # what would help it alone does not help its group
     explained = explain_pending(world.context, pod, revision, alone)
     found = document_of(explained)
-    if explained.gate is not None and explained.gate.plugin != POD_GROUP_GATE:
+    if _gated_itself(explained.gate):
         return found
     return {**found, **member_document(explain_group(world.context, pod, revision, limits), pod)}
+
+
+def _gated_itself(gate: Gate | None) -> bool:
+    """Whether a plugin keeps the pod out of the queue, whatever its group is."""
+    return gate is not None and gate.plugin != POD_GROUP_GATE
+
+
+def _alone(pod: Pod) -> Document:
+    """Says of a member that has a node why its group is not judged with it."""
+    return {} if group_of(pod) is None else {"judgedAlone": JUDGED_ALONE}
+
+
+def _without_search(limits: Limits) -> Limits:
+    return limits._replace(seconds=0.0)
 
 
 def why_unasked(world: World, pod: Pod) -> tuple[str, str] | None:
@@ -79,10 +98,27 @@ def explain_under(
     if (candidate := world.profiles.get(profile)) is None:
         known = ", ".join(sorted(world.profiles)) or "none"
         raise WrongUse(f"nobody decides for schedulerName {profile}; there are: {known}")
+    found = explain_with(world, pod, candidate, resolver, beside_loop=beside_loop)
+    return {**found, "candidateFile": profile}
+
+
+def explain_with(
+    world: World, pod: Pod, candidate: Revision, resolver: Resolver, *, beside_loop: bool = False
+) -> Document:
+    """The pod under its own revision and under this one: a member that waits with its group, what
+    has a node or is gated itself alone.
+    """
     own = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     (now, a), (then, b) = (askable(one, packages=not beside_loop) for one in (own, candidate))
-    found = document_of(explain_candidate(world.context, pod, now, then))
-    return {**found, "candidateFile": profile, "notAsked": sorted({*a, *b})}
+    explained = explain_candidate(world.context, pod, now, then)
+    found = {**document_of(explained), "notAsked": sorted({*a, *b})}
+    if explained.node:
+        return {**found, **_alone(pod)}
+    if group_of(pod) is None or _gated_itself(explained.gate):
+        return found
+    limits = _without_search(Limits())
+    before, after = (explain_group(world.context, pod, one, limits) for one in (now, then))
+    return {**found, **candidate_member_document(before, after, pod)}
 
 
 def askable(revision: Revision, *, packages: bool) -> tuple[Revision, list[str]]:

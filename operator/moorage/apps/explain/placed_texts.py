@@ -23,6 +23,7 @@ def bound_parts(document: Document, width: int, absolute: bool) -> Iterator[Rend
     """The parts of the answer, from top to bottom; ``width`` in columns."""
     yield bound_headline(document)
     yield sentence(f"  decided again on the present state; {about_source(document)}")
+    yield from _alone(document)
     if document["scores"]:
         yield Text()
         yield _scores(document, width, absolute)
@@ -121,12 +122,25 @@ def _few(names: Sequence[str]) -> str:
 
 def candidate_parts(document: Document) -> Iterator[RenderableType]:
     """The parts of the answer, from top to bottom."""
-    changed = _changed(document)
     yield candidate_headline(document)
     yield sentence(f"  now {about_source(document)}")
+    yield from _alone(document)
+    yield from candidate_reasons(document)
+
+
+def _alone(document: Document) -> Iterator[Text]:
+    """Said of a member of a group that is not judged with it."""
+    if why := document.get("judgedAlone"):
+        yield sentence(f"  judged alone: {why}")
+
+
+def candidate_reasons(document: Document, about: str = "") -> Iterator[RenderableType]:
+    """Who refuses under either profile, and in what these differ; ``about`` whom is said before."""
     if document["refusals"]:
         yield Text()
-        yield _both(document["refusals"], changed)
+        if about:
+            yield sentence(about)
+        yield _both(document["refusals"], _changed(document))
     if document["differs"]:
         yield Text()
         yield sentence(f"Differs: {', '.join(document['differs'])}")
@@ -139,7 +153,8 @@ def _changed(document: Document) -> list[Document]:
 def candidate_headline(document: Document) -> Text:
     """The answer in one line."""
     candidate, changed = document["candidate"], _changed(document)
-    under = f"under {document['candidateFile']} ({candidate['schedulerName']})"
+    together = "with its group " if "group" in document else ""
+    under = f"{together}under {document['candidateFile']} ({candidate['schedulerName']})"
     gone = [one for one in changed if not one["nodesThen"]]
     reasons = sum(1 for one in document["refusals"] if one["nodesNow"])
     what = (

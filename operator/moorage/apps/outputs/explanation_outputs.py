@@ -118,7 +118,12 @@ class PodExplanationOutput(ExplanationOutput):
     differs: NotRequired[list[str]]
     """What decides otherwise under the candidate."""
     group: NotRequired[GroupPart]
-    """Of a member of a PodGroup: its group, by which it is judged."""
+    """Of a member of a PodGroup: its group, by which it is judged, under a candidate if one is
+    tried."""
+    groupNow: NotRequired[GroupPart]
+    """Its group under its own profile, beside a candidate."""
+    judgedAlone: NotRequired[str]
+    """Of a member of a PodGroup that has a node: why its group is not judged with it."""
 
 
 class PodGroupExplanationOutput(ExplanationOutput):

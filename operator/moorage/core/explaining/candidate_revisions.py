@@ -66,7 +66,7 @@ def _under_both(
         candidate=candidate,
         now=WhatIf(context, revision).decide(pod),
         then=WhatIf(context, candidate).decide(pod),
-        refusals=tuple(_changes(now.groups, then.groups)),
+        refusals=tuple(refusal_changes(now.groups, then.groups)),
         error=then.error,
         gate=None if node else gate_of(pod, candidate, context),
     )
@@ -84,10 +84,10 @@ def _groups(context: CycleContext, pod: Pod, revision: Revision) -> _Refused:
     return _Refused(refusal_groups(evaluation, pod, context.snapshot))
 
 
-def _changes(
+def refusal_changes(
     now: tuple[RefusalGroup, ...], then: tuple[RefusalGroup, ...]
 ) -> Iterator[RefusalChange]:
-    """Those that differ first, each in the order of nearness."""
+    """What refuses under either, those that differ first, each in the order of nearness."""
     counts = [{group[:2]: group.nodes for group in groups} for groups in (now, then)]
     both = dict.fromkeys((*counts[0], *counts[1]))
     changes = [
