@@ -26,6 +26,13 @@ def _extenders(*extenders: dict[str, Any]) -> dict[str, Any]:
     return {"extenders": [{**_SAFE, **one} for one in extenders]}
 
 
+def _pods(requirement: dict[str, Any]) -> dict[str, Any]:
+    selector = {"matchExpressions": [requirement]}
+    return {"assign": {"namespaceSelector": {}, "podSelector": selector}}
+
+
+_VALUES = "values are for In and NotIn, and these need some"
+
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "enabled-twice": (
         _points(filter={"enabled": ["NodeName", "NodePorts", "NodeName"]}),
@@ -102,6 +109,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         {"pluginConfig": [{"name": "NodeName", "args": {}, "configRef": {"name": "shared"}}]},
         "pluginConfig[0]",
         "exactly one of args and configRef has to be set",
+    ),
+    "assign-in-nothing": (
+        _pods({"key": "a", "operator": "In"}),
+        "assign.podSelector.matchExpressions[0].values",
+        _VALUES,
+    ),
+    "assign-where-there-is-a-value": (
+        _pods({"key": "a", "operator": "Exists", "values": ["b"]}),
+        "assign.podSelector.matchExpressions[0].values",
+        _VALUES,
     ),
 }
 """By name: a spec, the path below ``spec`` that is blamed, and the sentence."""

@@ -147,7 +147,16 @@ BAD: dict[str, tuple[Any, str, str]] = {
             "extenders: {allowedHosts: [x.test]} in the Opera"
         ),
     ),
-    "assign": ({"assign": {"podSelector": {}}}, "InvalidSpec", "spec.assign: '{…}': unknown field"),
+    "half-an-assign": (
+        {"assign": {"podSelector": {}}},
+        "InvalidSpec",
+        "spec.assign.namespaceSelector: None: Required value",
+    ),
+    "no-label": (
+        {"assign": {"namespaceSelector": {"matchLabels": {"a b": "c"}}, "podSelector": {}}},
+        "InvalidSpec",
+        "spec.assign.namespaceSelector.matchLabels: 'a b': name part must consist of",
+    ),
     "rollout": (
         {"rollout": {"strategy": "Sometimes"}},
         "InvalidSpec",

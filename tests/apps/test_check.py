@@ -101,7 +101,11 @@ def test_the_example_of_expressions_is_right(tmp_path: Path) -> None:
             id="weight out of range",
         ),
         pytest.param("spec: {wieghts: {}}", "spec.wieghts: ", id="unknown field"),
-        pytest.param("spec: {assign: {}}", "spec.assign: '{…}': unknown field", id="assign"),
+        pytest.param(
+            "spec: {assign: {podSelector: {}}}",
+            "spec.assign.namespaceSelector: None: Required value",
+            id="assign",
+        ),
         pytest.param(
             "spec: {rollout: {strategy: Sometimes}}",
             "spec.rollout.strategy: 'Sometimes': supported values",

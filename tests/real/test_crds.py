@@ -82,6 +82,15 @@ TAKEN: dict[str, tuple[str, Any]] = {
             "podInitialBackoffSeconds": 10,
             "podMaxBackoffSeconds": 10,
             "suspend": True,
+            "assign": {
+                "namespaceSelector": {"matchLabels": {"example.com/team": ""}},
+                "podSelector": {
+                    "matchExpressions": [
+                        {"key": "a", "operator": "NotIn", "values": ["b", "c"]},
+                        {"key": "d", "operator": "Exists"},
+                    ]
+                },
+            },
         },
     ),
     "config": (
@@ -156,7 +165,11 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         {"extenders": [{"urlPrefix": "x", "httpTimeout": "5"}]},
         "spec.extenders[0].httpTimeout in body should match",
     ),
-    "assign": (PROFILE, {"assign": {}}, 'unknown field "spec.assign"'),
+    "half-an-assign": (
+        PROFILE,
+        {"assign": {"podSelector": {}}},
+        "spec.assign.namespaceSelector: Required value",
+    ),
     "rollout": (
         PROFILE,
         {"rollout": {"strategy": "Sometimes"}},

@@ -54,6 +54,13 @@ class ConditionType(_Explained):
         "Progressing",
         "A new revision is being tried; there is no such condition without a trial.",
     )
+    ASSIGNED = (
+        "Assigned",
+        (
+            "Pods that spec.assign selects get the profile as they are created, where that is "
+            "installed; there is no such condition without spec.assign."
+        ),
+    )
     READY = (
         "Ready",
         (
@@ -73,6 +80,7 @@ class ConditionReason(_Explained):
     DECIDING = "Deciding", "desiredRevision decides."
     READY = "Ready", "Pods are scheduled as the spec says."
     RUNNING = "Running", "Every profile that references the PluginConfig runs this generation."
+    ASSIGNED = "Assigned", "The profile serves, and no older one could select the same pods."
     # Unknown
     UNUSED = "Unused", "No profile references the PluginConfig: Active is Unknown."
     # Accepted
@@ -135,6 +143,12 @@ class ConditionReason(_Explained):
     )
     # Active and Progressing
     TRIAL = "Trial", "A new revision is being tried; the former one goes on deciding."
+    # Assigned; InvalidSpec and Suspended, too
+    ASSIGN_CONFLICT = (
+        "AssignConflict",
+        "An older profile, which the message names, could select the same pod.",
+    )
+    NOT_ACTIVE = "NotActive", "The profile places no pods now; Active says why."
     # Progressing
     TRIAL_PASSED = "TrialPassed", "The new revision was no worse, and decides."
     TRIAL_FAILED = "TrialFailed", "The new revision was worse, or its trial was stopped."

@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from moorage.api import bodies, extender_rules, plugin_args, queue_configs, revision_content
+from moorage.api.assignment import assign_errors
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError
@@ -192,6 +193,8 @@ class _Resolving:
         self._errors += queue_configs.backoff_errors(backoffs)
         if self._spec.rollout is not None and not self._trusted:
             self._errors += rollout_errors(self._spec.rollout)
+        if self._spec.assign is not None and not self._trusted:
+            self._errors += assign_errors(self._spec.assign)
         requested = self._requested(blank.scheduler_name)
         try:
             made = revisions.resolve(requested, self._registry, self._resolver.presets)

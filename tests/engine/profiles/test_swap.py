@@ -222,8 +222,8 @@ BAD: dict[str, tuple[list[dict[str, Any]], str]] = {
         "is for NodeAffinity",
     ),
     "an unknown field": (
-        [a_body("test", generation=9, assign={"podSelector": {}})],
-        "spec.assign: '{…}': unknown field",
+        [a_body("test", generation=9, asign={"podSelector": {}})],
+        "spec.asign: '{…}': unknown field",
     ),
 }
 

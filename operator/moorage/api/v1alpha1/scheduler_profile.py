@@ -24,6 +24,7 @@ from moorage.api.v1alpha1.common import (
     rule,
     rules,
 )
+from moorage.api.v1alpha1.profile_assign import ProfileAssign
 from moorage.api.v1alpha1.profile_extender import ProfileExtender
 from moorage.api.v1alpha1.scheduler_profile_status import SchedulerProfileStatus
 
@@ -308,6 +309,10 @@ class SchedulerProfileSpec(SpecModel):
     paused: bool = False
     """While true, the revision that decides goes on, whatever else is changed here or in
     PluginConfigs, as a Deployment that is paused is not rolled out.
+    """
+    assign: ProfileAssign | None = None
+    """Pods that get the profile without naming it, where component assign or assign-webhook is
+    installed.
     """
     rollout: RolloutSpec | None = None
     """How a new revision comes to decide."""

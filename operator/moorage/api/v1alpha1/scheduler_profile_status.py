@@ -185,8 +185,8 @@ class SchedulerProfileStatus(StatusModel):
     draining_cycles: int | None = None
     """Scheduling cycles that still go by an older revision."""
     conditions: Annotated[tuple[Condition, ...], Field(json_schema_extra=keyed_by("type"))] = ()
-    """Accepted, ResolvedRefs, Permitted, Active, the roll-up Ready, and Progressing where a
-    revision is tried.
+    """Accepted, ResolvedRefs, Permitted, Active, the roll-up Ready, Progressing where a revision
+    is tried, and Assigned where the spec has assign.
     """
     leader: LeaderStatus | None = None
     """The replica that decides."""
