@@ -10,7 +10,7 @@ import dataclasses
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -244,12 +244,18 @@ def check(
 
 _DOCUMENTS = (
     "Files of KubeSchedulerConfigurations (v1, v1beta3, v1beta2), legacy Policies, ConfigMaps with "
-    "them; - is stdin."
+    "them, or what --from names; - is stdin."
 )
 
 
 @app.command()
 @with_parameters(
+    option(
+        "--from",
+        Literal["kube-scheduler", "eks", "aks", "volcano", "yunikorn"],
+        "kube-scheduler",
+        "Whose configuration it is.",
+    ),
     option("--key", str | None, None, "The only key to look at in ConfigMaps, as in policy.cfg."),
     option(
         "--algorithm-provider",
@@ -273,20 +279,14 @@ _DOCUMENTS = (
 def convert(
     files: Annotated[list[str] | None, typer.Argument(help=_DOCUMENTS)] = None, **flags: Any
 ) -> None:
-    """Turn kube-scheduler's configuration into SchedulerProfiles. Warnings go to stderr."""
+    """Turn a scheduler's configuration into SchedulerProfiles. Warnings go to stderr."""
     provider = flags["algorithm_provider"]
     if not files and provider is None:
         fail("convert: name files, - for stdin, or an --algorithm-provider")
     from moorage.apps.convert import convert as conversion
 
     sources = [(name, read(Path(name), "convert")) for name in files or ()]
-    report = conversion.convert(
-        sources,
-        key=flags["key"],
-        provider=provider,
-        gates=flags["feature_gates"],
-        share_all=flags["plugin_configs"],
-    )
+    report = conversion.convert(sources, conversion.ConversionOptions(**flags))
     print(report.output, end="")
     for line in report.lines:
         print(f"moorage: {printable(line)}", file=sys.stderr)

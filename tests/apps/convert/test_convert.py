@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from moorage.api import yaml_documents
-from moorage.apps.convert.convert import ConversionReport, convert
+from moorage.apps.convert.convert import ConversionOptions, ConversionReport, convert
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS, REMOVED
 from moorage.core.framework.replaced_plugins import REPLACEMENTS
 from moorage.core.structures.likeness import suggest
@@ -26,7 +26,8 @@ POD: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
 
 def of(*bodies: Any, **options: Any) -> ConversionReport:
     """The report on a file with these documents."""
-    return convert([("file", "---\n".join(map(yaml_documents.dump, bodies)))], **options)
+    text = "---\n".join(map(yaml_documents.dump, bodies))
+    return convert([("file", text)], ConversionOptions(**options))
 
 
 def names(report: ConversionReport) -> list[str]:
@@ -93,7 +94,7 @@ FOUND: dict[str, tuple[list[Any], dict[str, Any], list[str]]] = {
     "equal names": ([CONFIG, CONFIG], {}, ["SchedulerProfile a", "SchedulerProfile a-2"]),
     "a provider": (
         [CONFIG],
-        {"provider": "DefaultProvider"},
+        {"algorithm_provider": "DefaultProvider"},
         ["SchedulerProfile a", "SchedulerProfile default-scheduler"],
     ),
     "all arguments shared": (
@@ -110,7 +111,7 @@ FOUND: dict[str, tuple[list[Any], dict[str, Any], list[str]]] = {
                 ],
             }
         ],
-        {"share_all": True},
+        {"plugin_configs": True},
         ["PluginConfig inter-pod-affinity", "SchedulerProfile a"],
     ),
 }
@@ -179,7 +180,7 @@ def test_nothing_to_convert() -> None:
         "", ("there is no KubeSchedulerConfiguration and no Policy in file",), 2
     )
     assert of(config_map(config=json.dumps(CONFIG)), key="other").status == 2
-    report = convert([], provider="Default")
+    report = convert([], ConversionOptions(algorithm_provider="Default"))
     assert report == ConversionReport(
         "",
         (

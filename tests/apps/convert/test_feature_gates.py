@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apps.convert.convert import convert
+from moorage.apps.convert.convert import ConversionOptions, convert
 from moorage.apps.convert.feature_gates import GATES, FeatureGate, read_gates
 from tests.apps.convert.test_convert import CONFIG, names, of
 
@@ -29,7 +29,7 @@ def test_the_flag_is_read_as_kube_scheduler_reads_it(flag: str, gates: dict[str,
 @pytest.mark.parametrize("flag", ["GenericWorkload", "A=true,B=yes", "=true", "A=true;B=true"])
 def test_what_it_does_not_read_is_wrong_use(flag: str) -> None:
     """Nothing is converted."""
-    report = of(CONFIG, gates=flag)
+    report = of(CONFIG, feature_gates=flag)
     assert (report.output, report.status) == ("", 2)
     assert report.lines[0].endswith("write GATE=true or GATE=false, with commas between them")
 
@@ -39,7 +39,7 @@ def test_what_it_does_not_read_is_wrong_use(flag: str) -> None:
 def test_a_gate_is_told_where_it_is_otherwise_here(gate: FeatureGate, on: bool) -> None:
     """In the words of its row; one that is gone is told in any case."""
     setting = f"{gate.name}={str(on).lower()}"
-    report = of(CONFIG, gates=setting)
+    report = of(CONFIG, feature_gates=setting)
     told = gate.ours is not None and (gate.ours is not on or gate.stage == "gone")
     assert report.lines == (f"--feature-gates: warning: {setting}: {gate.otherwise}",) * told
     assert names(report) == ["SchedulerProfile a"]
@@ -56,7 +56,7 @@ def test_a_gate_is_told_where_it_is_otherwise_here(gate: FeatureGate, on: bool) 
 )
 def test_all_of_a_stage(flag: str, told: str | None) -> None:
     """A gate that is set by itself goes first."""
-    lines = of(CONFIG, gates=flag).lines
+    lines = of(CONFIG, feature_gates=flag).lines
     stages = {gate.name: gate.stage for gate in GATES}
     set_gates = [line.split(": ")[2].partition("=")[0] for line in lines]
     assert {stages[name] for name in set_gates} == {"Alpha" if "Alpha" in flag else "Beta"}
@@ -67,14 +67,14 @@ def test_all_of_a_stage(flag: str, told: str | None) -> None:
 
 def test_a_gate_that_nobody_knows() -> None:
     """It may be another program's, or misspelt."""
-    (line,) = of(CONFIG, gates="GenericWorkloads=true").lines
+    (line,) = of(CONFIG, feature_gates="GenericWorkloads=true").lines
     assert line.startswith("--feature-gates: warning: GenericWorkloads: is left out: ")
     assert line.endswith('did you mean "GenericWorkload"?')
 
 
 def test_gates_alone_are_nothing_to_convert() -> None:
     """They say what differs in a configuration."""
-    assert convert([], gates="GenericWorkload=true").status == 2
+    assert convert([], ConversionOptions(feature_gates="GenericWorkload=true")).status == 2
 
 
 def test_the_page_has_all_of_them() -> None:

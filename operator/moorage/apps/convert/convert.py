@@ -1,14 +1,11 @@
-"""The conversion: what kube-scheduler was configured with, found in files, turned into
-SchedulerProfiles and PluginConfigs.
+"""The conversion: what kube-scheduler or another scheduler was configured with, found in files,
+turned into SchedulerProfiles and PluginConfigs.
 
-A file may hold several documents: KubeSchedulerConfigurations, Policies, and objects that have them
-inside, as ConfigMaps do, in a field or as a text. Other documents are passed over. Nothing is
-printed for use when anything can't be converted.
+Other documents are passed over. Nothing is printed for use when anything can't be converted.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,9 +13,14 @@ from typing import Any
 from moorage.api import bodies, yaml_documents
 from moorage.api.resolution import Resolver
 from moorage.api.yaml_documents import DocumentError
-from moorage.apps.convert import feature_gates
+from moorage.apps.convert import custom_resources, feature_gates, source_documents
 from moorage.apps.convert.feature_gates import FeatureGateError
-from moorage.apps.convert.kube_configuration import API_GROUP, API_VERSION, KIND
+from moorage.apps.convert.kube_configuration import (
+    API_GROUP,
+    API_VERSION,
+    DEFAULT_SCHEDULER,
+    KIND,
+)
 from moorage.apps.convert.legacy.reader import (
     PROVIDERS,
     VERSIONS,
@@ -27,28 +29,17 @@ from moorage.apps.convert.legacy.reader import (
     provider_configuration,
 )
 from moorage.apps.convert.loading import ConfigurationRefused, read
+from moorage.apps.convert.origins.known_origins import KUBE_SCHEDULER, ORIGINS
+from moorage.apps.convert.origins.origin import Origin
 from moorage.apps.convert.remarks import ConversionRemark
 from moorage.apps.convert.removed_plugins import without_removed
-from moorage.apps.convert.translation import translate
+from moorage.apps.convert.source_documents import SourceDocument, WantedDocuments
+from moorage.apps.convert.translation import refusals, translate
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
 
 _VERSIONS = (API_VERSION, *VERSIONS)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SourceDocument:
-    """A document that can be converted, and what to call it."""
-
-    source: str
-    body: Mapping[str, Any]
-    repeated: tuple[str, ...] = ()
-    """Keys that come twice in the file's document."""
-
-    def with_repeated(self, repeated: tuple[str, ...]) -> SourceDocument:
-        """The same; a text within a text has its own."""
-        return dataclasses.replace(self, repeated=self.repeated or repeated)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,38 +53,53 @@ class ConversionReport:
     status: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConversionOptions:
+    """The flags of `moorage convert`."""
+
+    from_: str = KUBE_SCHEDULER
+    key: str | None = None
+    """The only one to look at in ConfigMaps."""
+    algorithm_provider: str | None = None
+    feature_gates: str = ""
+    plugin_configs: bool = False
+    """All arguments become PluginConfigs, not only those that profiles have in common."""
+
+    def misuse(self) -> str:
+        """What is wrong with them; "" if nothing is."""
+        if self.algorithm_provider not in (None, *PROVIDERS):
+            known = " and ".join(PROVIDERS)
+            return f"unknown algorithm provider {self.algorithm_provider!r}: there were {known}"
+        if self.from_ != KUBE_SCHEDULER and (self.algorithm_provider or self.feature_gates):
+            return "--algorithm-provider and --feature-gates are flags of kube-scheduler"
+        return ""
+
+
 def convert(
-    sources: Sequence[tuple[str, str]],
-    *,
-    key: str | None = None,
-    provider: str | None = None,
-    gates: str = "",
-    share_all: bool = False,
+    sources: Sequence[tuple[str, str]], options: ConversionOptions | None = None
 ) -> ConversionReport:
-    """Convert texts, given with their names. ``key``: the only one to look at in ConfigMaps;
-    ``provider``: an algorithm provider; ``gates``: the flag ``--feature-gates``.
-    """
-    if provider not in (None, *PROVIDERS):
-        text = f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}"
-        return ConversionReport("", (text,), 2)
+    """Convert texts, given with their names."""
+    options = options or ConversionOptions()
+    if misuse := options.misuse():
+        return ConversionReport("", (misuse,), 2)
     try:
-        given = feature_gates.read_gates(gates)
+        gates = feature_gates.read_gates(options.feature_gates)
     except FeatureGateError as error:
         return ConversionReport("", (f"--feature-gates: {error}",), 2)
-    converting = _Converting(share_all)
+    converting = _Converting(ORIGINS.get(options.from_), options.plugin_configs)
     for source, text in sources:
-        found = _found(source, text) if key is None else _of_key(source, text, key)
-        converting.take_all(source, found)
-    if provider is not None:
+        converting.take_all(source, text, options.key)
+    if provider := options.algorithm_provider:
         converting.translate(f"--algorithm-provider {provider}", *provider_configuration(provider))
-    converting.warn("--feature-gates", feature_gates.remarks(given))
+    converting.warn("--feature-gates", feature_gates.remarks(gates))
     return converting.report(", ".join(name for name, _ in sources) or "nothing")
 
 
 class _Converting:
     """Collects objects, warnings and errors over all documents."""
 
-    def __init__(self, share_all: bool) -> None:
+    def __init__(self, origin: Origin | None, share_all: bool) -> None:
+        self._origin = origin
         self._objects: list[dict[str, Any]] = []
         self._warnings: list[str] = []
         self._errors: list[str] = []
@@ -101,13 +107,31 @@ class _Converting:
         self._legacy = LegacyReader()
         self._resolver = Resolver(build_registry(INTREE), PRESETS)
 
-    def take_all(self, source: str, documents: Iterable[SourceDocument]) -> None:
+    def take_all(self, source: str, text: str, key: str | None) -> None:
         """Convert what is found in a text, as far as that can be read."""
         try:
-            for found in documents:
-                self._take(found)
+            if self._origin is not None:
+                for found in _found(source, text, key, self._origin.wanted):
+                    self._take_theirs(found, self._origin)
+            if self._origin is None or self._origin.manager:
+                for found in _found(source, text, key, _OURS):
+                    self._take(found)
         except DocumentError as error:
             self._errors.append(f"{source}: error: {error}")
+
+    def _take_theirs(self, found: SourceDocument, origin: Origin) -> None:
+        """Convert a document that only users of this scheduler have."""
+        if found.repeated:
+            self._errors.append(f"{found.source}: error: not readable as YAML: {found.repeated[0]}")
+            return
+        made = origin.convert(found.body)
+        profiles: list[dict[str, Any]] = []
+        for spec in made.specs:
+            rest = {field: value for field, value in spec.items() if field != "schedulerName"}
+            others = [*self._objects, *profiles]
+            profiles.append(custom_resources.profile(spec["schedulerName"], rest, others))
+        self._objects += profiles
+        self.warn(found.source, (*made.remarks, *refusals(profiles, (), self._resolver)))
 
     def _take(self, found: SourceDocument) -> None:
         """Convert a document, whatever it is."""
@@ -131,9 +155,22 @@ class _Converting:
         if errors := (*self._errors, *missing):
             return ConversionReport("", (*self._warnings, *errors), 1)
         if not self._objects:
-            return ConversionReport("", (f"there is no {KIND} and no Policy in {names}",), 2)
+            what = f"{KIND} and no Policy" if self._origin is None else self._origin.what
+            return ConversionReport("", (f"there is no {what} in {names}",), 2)
+        self._warnings += self._unstoppable()
         output = "---\n".join(yaml_documents.dump(made) for made in self._objects)
         return ConversionReport(output, (*self._warnings, *_equal_names(self._objects)), 0)
+
+    def _unstoppable(self) -> Iterator[str]:
+        """A warning for each profile whose name the cluster's own scheduler never gives away."""
+        manager = "" if self._origin is None else self._origin.manager
+        for made in self._objects if manager else ():
+            if bodies.scheduler_name(made) == DEFAULT_SCHEDULER:
+                yield (
+                    f"warning: SchedulerProfile {made['metadata']['name']}: nobody but {manager} "
+                    "can stop its kube-scheduler, which has this name: give the profile another "
+                    "schedulerName, and its pods too"
+                )
 
     def translate(
         self, source: str, body: Mapping[str, Any], remarks: Iterable[ConversionRemark]
@@ -157,54 +194,12 @@ class _Converting:
             self._errors.append(f"{source}: error: {one.path}: {one.value!r}: {one.message}")
 
 
-def _found(source: str, text: str) -> Iterator[SourceDocument]:
-    """The documents in a text that are for us, wherever in it they are. Raises DocumentError."""
-    for number, (document, repeated) in enumerate(yaml_documents.load_leniently(text), start=1):
-        yield from (
-            found.with_repeated(repeated)
-            for found in _within(f"{source}: document {number}", document)
-        )
-
-
-def _within(source: str, value: Any) -> Iterator[SourceDocument]:
-    """A document of ours, or those that others hold: Lists, ConfigMaps, what providers of clusters
-    wrap a configuration into.
-    """
-    if isinstance(value, dict) and _is_ours(value):
-        yield SourceDocument(source, value)
-    elif isinstance(value, dict):
-        for name, one in value.items():
-            place = f"data[{name}]" if source.endswith(", data") else name
-            yield from _within(f"{source.removesuffix(', data')}, {place}", one)
-    elif isinstance(value, list):
-        for i, one in enumerate(value, start=1):
-            yield from _within(f"{source.removesuffix(', items')}, item {i}", one)
-    elif isinstance(value, str) and any(kind in value for kind in (KIND, "Policy")):
-        with contextlib.suppress(DocumentError):  # a text that only speaks of it
-            yield from _found(source, value)
-
-
-def _of_key(source: str, text: str, key: str) -> Iterator[SourceDocument]:
-    """What this key of a ConfigMap holds, which must be readable. Raises DocumentError."""
-    for number, document in enumerate(yaml_documents.load_all(text), start=1):
-        for place, one in _config_maps(f"{source}: document {number}", document):
-            data = one.get("data")
-            if isinstance(data, dict) and isinstance(data.get(key), str):
-                where = f"{place}, data[{key}]"
-                try:
-                    yield from _found(where, data[key])
-                except DocumentError as error:
-                    raise DocumentError(f"{where}: {error}") from error
-
-
-def _config_maps(place: str, document: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    if not isinstance(document, dict):
-        return
-    if document.get("kind") == "ConfigMap":
-        yield place, document
-    elif document.get("kind") in ("List", "ConfigMapList"):
-        for i, item in enumerate(document.get("items") or (), start=1):
-            yield from _config_maps(f"{place}, item {i}", item)
+def _found(
+    source: str, text: str, key: str | None, wanted: WantedDocuments
+) -> Iterator[SourceDocument]:
+    if key is None:
+        return source_documents.found(source, text, wanted)
+    return source_documents.found_at(source, text, key, wanted)
 
 
 def _is_ours(document: Mapping[str, Any]) -> bool:
@@ -213,6 +208,9 @@ def _is_ours(document: Mapping[str, Any]) -> bool:
         or str(document.get("apiVersion", "")).startswith(f"{API_GROUP}/")
         or is_policy(document)
     )
+
+
+_OURS = WantedDocuments(_is_ours, (KIND, "Policy"))
 
 
 def _equal_names(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:

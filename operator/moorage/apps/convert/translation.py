@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,10 +17,7 @@ from typing import Any, NamedTuple
 from moorage.api.extender_rules import ANY_HOST, ignored_resources
 from moorage.api.operator_options import ExtenderPolicy
 from moorage.api.resolution import Resolver
-from moorage.api.v1alpha1.common import API_VERSION
-from moorage.api.v1alpha1.plugin_config import PluginConfig
-from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile
-from moorage.apps.convert import global_settings
+from moorage.apps.convert import custom_resources, global_settings
 from moorage.apps.convert.assembling import FIT
 from moorage.apps.convert.kube_configuration import DEFAULT_SCHEDULER, KubePluginSet, PluginEntry
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS
@@ -61,11 +57,13 @@ def translate(
             **global_settings.of_every_profile(loaded.config, profile.profile),
             **({"extenders": extenders} if extenders else {}),
         }
-        profiles.append(_profile(profile.profile.scheduler_name, spec, [*beside, *profiles]))
+        profiles.append(
+            custom_resources.profile(profile.profile.scheduler_name, spec, [*beside, *profiles])
+        )
         remarks += translating.remarks
     remarks += global_settings.remarks(loaded.config)
     configs = _share(profiles, beside, share_all)
-    return Translation((*configs, *profiles), (*remarks, *_refusals(profiles, configs, resolver)))
+    return Translation((*configs, *profiles), (*remarks, *refusals(profiles, configs, resolver)))
 
 
 class _Translating:
@@ -156,37 +154,6 @@ class _Translating:
 # ---- objects -------------------------------------------------------------------------------------
 
 
-def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def _profile(
-    scheduler_name: str | None, spec: dict[str, Any], others: Iterable[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """A SchedulerProfile. Where its own name has to be another it says the one for pods."""
-    name = _object_name(scheduler_name or "", others)
-    said = {} if name == scheduler_name else {"schedulerName": scheduler_name}
-    return _object(SchedulerProfile.KIND.name, name, {**said, **spec})
-
-
-def _config(entry: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """A PluginConfig with the arguments of a profile's entry."""
-    name = _object_name(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", entry["name"]), others)
-    spec = {"plugin": entry["name"], "args": entry["args"]}
-    return _object(PluginConfig.KIND.name, name, spec)
-
-
-def _object_name(wanted: str, others: Iterable[Mapping[str, Any]]) -> str:
-    """A name for an object: what is wanted as far as it can be one, with a number where there is
-    one like it.
-    """
-    name = re.sub(r"[^a-z0-9.-]+", "-", wanted[:253].lower())
-    name = re.sub(r"[.-]*\.[.-]*", ".", name).strip("-.")[:200].strip("-.") or "profile"
-    taken = {other["metadata"]["name"] for other in others}
-    candidates = [name, *(f"{name}-{i}" for i in range(2, len(taken) + 3))]
-    return next(candidate for candidate in candidates if candidate not in taken)
-
-
 def _share(
     profiles: Sequence[Mapping[str, Any]], beside: Sequence[Mapping[str, Any]], share_all: bool
 ) -> list[dict[str, Any]]:
@@ -200,7 +167,9 @@ def _share(
         contents = _contents(entry)
         if share_all or counts[contents] > 1:
             if contents not in configs:
-                configs[contents] = _config(entry, [*beside, *configs.values()])
+                configs[contents] = custom_resources.plugin_config(
+                    entry, [*beside, *configs.values()]
+                )
             del entry["args"]
             entry["configRef"] = {"name": configs[contents]["metadata"]["name"]}
     return list(configs.values())
@@ -210,7 +179,7 @@ def _contents(entry: Mapping[str, Any]) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
-def _refusals(
+def refusals(
     profiles: Iterable[dict[str, Any]], configs: Iterable[dict[str, Any]], resolver: Resolver
 ) -> Iterator[ConversionRemark]:
     """What the operator would say to the objects; which hosts it has to allow is said by then."""

@@ -1,0 +1,1 @@
+"""Origins: what users of managed and batch schedulers have in kube-scheduler's place."""
