@@ -33,6 +33,11 @@ class Document:
         return str(self.body.get("apiVersion") or "")
 
     @property
+    def type(self) -> tuple[str, str]:
+        """Its kind and API version."""
+        return self.kind, self.api_version
+
+    @property
     def name(self) -> str:
         """metadata.name, "" for none."""
         metadata = self.body.get("metadata")

@@ -76,18 +76,15 @@ def candidate_member_document(
     refusals are of the members that the groups are ``refused`` by.
     """
     now, then = member_document(before, pod), member_document(after, pod)
-    verdict = then["verdict"]
+    told = {name: then[name] for name in ("message", "placement", "placedTogether", "group")}
     return {
-        "verdict": "StillPending" if verdict == "Pending" else verdict,
-        "message": then["message"],
+        **told,
+        "verdict": "StillPending" if then["verdict"] == "Pending" else then["verdict"],
         "placementNow": now["placement"],
-        "placement": then["placement"],
-        "placedTogether": then["placedTogether"],
         "refusals": [
             refusal_change_document(one) for one in refusal_changes(before.refusals, after.refusals)
         ],
         "groupNow": now["group"],
-        "group": then["group"],
     }
 
 

@@ -18,7 +18,12 @@ from moorage.apps.commands.input_files import recordings_on_disk
 
 
 @with_parameters(
-    option("--file -f", list[Path] | None, None, "YAML files of pods or workloads; - is stdin."),
+    option(
+        "--file -f",
+        list[Path] | None,
+        None,
+        "YAML files of pods, workloads and groups; - is stdin.",
+    ),
     option("--replicas", int | None, None, "So many pods; else as many as the file says.", min=1),
     option("--empty-queue", bool, False, "As if no pods waited already."),
     option(
