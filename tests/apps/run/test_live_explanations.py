@@ -19,6 +19,7 @@ from moorage.core.objects.pod_groups import (
 )
 from moorage.core.objects.pods import PodSchedulingGroup, SchedulingGate
 from moorage.engine.scheduling.group_holds import HOLD_AFTER_SECONDS
+from moorage.ports.stored_kinds import POD_GROUPS
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.scheduling.test_group_holds import filled, member
@@ -70,6 +71,24 @@ async def test_other_pods() -> None:
         assert bound["node"] == world.node("web")
         assert gated is not None
         assert (gated["verdict"], gated["wait"]["queue"]) == ("Gated", "gated")
+
+
+@in_a_loop
+async def test_a_group_of_an_api_that_is_not_served() -> None:
+    """The pod's condition and explanations of it and its group say the same."""
+    async with Running().leading() as world:
+        sink = world.engine.stored_object_sinks[POD_GROUPS[0]]
+        sink.list_started(served=False)
+        sink.list_ended()
+        world.kube.put(versioned(make_pod("a", scheduling_group=PodSchedulingGroup("g"))))
+        await world.clock.advance(2)
+        for kind, name in (("pod", "default/a"), ("podgroup", "default/g")):
+            found = await explanations(world).explain(kind, name)
+            assert found is not None
+            assert found["verdict"] == "Gated"
+            assert (
+                "the API server does not serve PodGroups of scheduling.k8s.io" in found["message"]
+            )
 
 
 @in_a_loop

@@ -11,13 +11,15 @@ import pytest
 
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.explain.first_lines import first_line
-from moorage.apps.explain.one_pod import explain
+from moorage.apps.explain.one_group import explain_found, find_group
+from moorage.apps.explain.one_pod import explain, explain_under
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.from_cluster import from_cluster, look
 from moorage.apps.worlds.world import World
 from moorage.core.explaining.pending_pods import Limits
 from moorage.core.objects.meta import Namespace
+from moorage.core.objects.pod_groups import API
 from tests.adapters.api_server import Answer, StubApiServer, answers, api_server, status
 
 PROFILES = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
@@ -85,6 +87,37 @@ def test_a_profile_that_means_nothing_here_is_not_taken_for_anothers(tmp_path: P
     )
     assert first_line(explained).startswith(line)
     assert "Strange" in first_line(explained) and first_line(explained).endswith("--config?")
+
+
+def test_groups_of_an_api_that_is_not_served(tmp_path: Path) -> None:
+    """It is not the PodGroup that lacks: no PodGroup could be there. One that is served and empty
+    has none.
+    """
+    spec = {"schedulerName": "default-scheduler", "schedulingGroup": {"podGroupName": "g"}}
+    meta = {"name": "p", "namespace": "ns", "uid": "u"}
+    pods = answers({**NONE, "items": [{"metadata": meta, "spec": {**spec, "containers": []}}]})
+    world, _ = seen(tmp_path, {"/api/v1/pods": pods})
+    assert API in world.unserved
+    assert said_of(world).startswith(f"the API server does not serve PodGroups of {API} (Kuberne")
+    served = {"/api/v1/pods": pods, f"/apis/{API}/podgroups": answers(NONE)}
+    world, _ = seen(tmp_path, served)
+    assert API not in world.unserved
+    assert said_of(world) == f"there is no PodGroup ns/g ({API})"
+
+
+def said_of(world: World) -> str:
+    """What is missing, by the pod and its group alike."""
+    (pod,) = world.context.cache.waiting.values()
+    resolver = in_tree_resolver()
+    group = find_group(world.context.cache, "ns/g")
+    assert group is not None
+    texts = [
+        explain(world, pod, resolver, Limits())["message"],
+        explain_found(world, group, resolver, Limits())["message"],
+        explain_under(world, pod, "default-scheduler", resolver)["message"],
+    ]
+    assert len(set(texts)) == 1
+    return str(texts[0].partition("scheduling queue: ")[2])
 
 
 def test_how_far_a_large_cluster_is_read_is_told(tmp_path: Path) -> None:

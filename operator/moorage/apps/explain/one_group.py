@@ -76,7 +76,7 @@ def explain_found(
     revision, unasked_names = askable(
         world.profiles.get(name) or default_revision(resolver), packages=not beside_loop
     )
-    told = group_document(explain_group(world.context, pod, revision, limits))
+    told = group_document(explain_group(world.context, pod, revision, limits, world.unserved))
     untried = told["group"]["changesNotTried"]
     return {
         **told,

@@ -55,13 +55,14 @@ def explain(
 def _pending(world: World, pod: Pod, revision: Revision, limits: Limits) -> Document:
     """A member of a group is judged with all of its group, unless a plugin gates it already."""
     if group_of(pod) is None:
-        return document_of(explain_pending(world.context, pod, revision, limits))
+        return document_of(explain_pending(world.context, pod, revision, limits, world.unserved))
     alone = _without_search(limits)  # what would help it alone does not help its group
-    explained = explain_pending(world.context, pod, revision, alone)
+    explained = explain_pending(world.context, pod, revision, alone, world.unserved)
     found = document_of(explained)
     if _gated_itself(explained.gate):
         return found
-    return {**found, **member_document(explain_group(world.context, pod, revision, limits), pod)}
+    group = explain_group(world.context, pod, revision, limits, world.unserved)
+    return {**found, **member_document(group, pod)}
 
 
 def _gated_itself(gate: Gate | None) -> bool:
@@ -110,14 +111,16 @@ def explain_with(
     """
     own = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     (now, a), (then, b) = (askable(one, packages=not beside_loop) for one in (own, candidate))
-    explained = explain_candidate(world.context, pod, now, then)
+    explained = explain_candidate(world.context, pod, now, then, world.unserved)
     found = {**document_of(explained), "notAsked": sorted({*a, *b})}
     if explained.node:
         return {**found, **_alone(pod)}
     if group_of(pod) is None or _gated_itself(explained.gate):
         return found
     limits = _without_search(Limits())
-    before, after = (explain_group(world.context, pod, one, limits) for one in (now, then))
+    before, after = (
+        explain_group(world.context, pod, one, limits, world.unserved) for one in (now, then)
+    )
     return {**found, **candidate_member_document(before, after, pod)}
 
 

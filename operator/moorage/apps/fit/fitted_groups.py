@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from moorage.apps.pod_templates import PodTemplate, pods_of
 from moorage.core.groups.group_spec import GroupSpec, group_spec, why_no_spec
@@ -19,8 +19,12 @@ _Group = tuple[GroupKey, str]
 class GroupFits:
     """What comes of the groups of these workloads."""
 
-    def __init__(self, simulator: Simulator, templates: Sequence[PodTemplate]) -> None:
+    def __init__(
+        self, simulator: Simulator, templates: Sequence[PodTemplate], unserved: Collection[str]
+    ) -> None:
+        """``unserved``: the APIs of groups that the API server does not have."""
         self._simulator = simulator
+        self._unserved = unserved
         self._templates: dict[_Group, list[PodTemplate]] = defaultdict(list)
         self._found: dict[_Group, GroupFit] = {}
         for template in templates:
@@ -49,7 +53,7 @@ class GroupFits:
         if group is None or self._spec(group) is not None:
             return ""
         said = filter(None, (membership_of(one.pod) for one in self._templates[group]))
-        return why_no_spec(group[0], said, self._simulator.context.cache.store, ())
+        return why_no_spec(group[0], said, self._simulator.context.cache.store, self._unserved)
 
     def _spec(self, group: _Group) -> GroupSpec | None:
         said = filter(None, (membership_of(one.pod) for one in self._templates[group]))

@@ -89,7 +89,7 @@ def fitted_into(
     for template in templates:
         if template.owner is not None:
             simulator.put_object(template.owner)
-    groups, fitted = GroupFits(simulator, templates), list[FittedTemplate]()
+    groups, fitted = GroupFits(simulator, templates, world.unserved), list[FittedTemplate]()
     for template in templates:
         name = template.pod.spec.scheduler_name
         of_group = groups.of(template)

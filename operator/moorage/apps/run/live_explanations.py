@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -47,6 +47,7 @@ class _Taken:
     profile: str
     profiles: Mapping[str, Revision]
     holds: Mapping[str, Hold]
+    unserved: Collection[str]
     seed: int
     wait: Document | None
     at: datetime.datetime
@@ -130,6 +131,7 @@ class LiveExplanations:
             profile,
             dict(engine.live),
             dict(self._holds()),
+            frozenset(engine.queue.groups.unserved),
             engine.context.seed,
             wait,
             engine.ports.clock.now(),
@@ -191,7 +193,14 @@ class LiveExplanations:
         context = empty_context(taken.seed)
         for entry in taken.entries:
             apply_change(entry, context)
-        return World(context, taken.profiles, self._identity, taken.at, holds=taken.holds)
+        return World(
+            context,
+            taken.profiles,
+            self._identity,
+            taken.at,
+            holds=taken.holds,
+            unserved=taken.unserved,
+        )
 
     def _document(self, kind: str, found: Document, taken: _Taken) -> Document:
         return {

@@ -234,6 +234,7 @@ class _Watch:
             self._warnings,
             deciding.holds(self._observed.profiles.bodies()),
             left_out=self._deciding.left_out,
+            unserved=self._observed.unserved(),
         )
 
     async def _follow_profiles(self) -> bool:

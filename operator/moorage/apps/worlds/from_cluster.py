@@ -67,6 +67,7 @@ async def look(
         deciding.holds(observed.profiles.bodies()),
         manifests.priorities(classes),
         found.left_out,
+        unlisted.groups,
     )
 
 
@@ -109,6 +110,11 @@ class Unlisted:
     @property
     def all(self) -> list[str]:
         return self.forbidden + self.absent
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The APIs of pod groups that the API server does not have."""
+        return frozenset(kind.api for kind in POD_GROUPS if kind.name in self.absent)
 
     def warnings(self) -> Iterator[str]:
         """What is to be said of them."""

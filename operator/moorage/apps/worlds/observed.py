@@ -167,6 +167,10 @@ class ObservedCluster:
             for name, one in kind.items()
         ]
 
+    def unserved(self) -> frozenset[str]:
+        """The APIs that the API server did not have when it was last asked."""
+        return frozenset(kind.api for kind, sink in self.others.items() if not sink.served)
+
     def set_aside(self) -> Iterator[str]:
         """A sentence for each object that cannot be used."""
         for _, sink in self.watched():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import NO_JOURNAL, Journal
@@ -43,6 +43,8 @@ class World:
     """What PriorityClasses say, by name, "" for the global default; a recording has none."""
     left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """By schedulerName, why it cannot be made out here what a profile decides by."""
+    unserved: Collection[str] = ()
+    """The APIs of pod groups that the API server does not have, as far as that is known."""
 
 
 def empty_context(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
@@ -45,12 +45,19 @@ class CandidateExplanation:
 
 
 def explain_candidate(
-    context: CycleContext, pod: Pod, revision: Revision, candidate: Revision
+    context: CycleContext,
+    pod: Pod,
+    revision: Revision,
+    candidate: Revision,
+    unserved: Collection[str] = (),
 ) -> CandidateExplanation:
-    """The pod under both; one that is on a node is taken off it first."""
+    """The pod under both; one that is on a node is taken off it first. ``unserved`` as in
+    ``pending_pods.explain_pending``.
+    """
     info = context.cache.pod_info(pod.metadata.uid)
     if info is None:
-        return _under_both(context, pod, "", revision, candidate)
+        found = _under_both(context, pod, "", revision, candidate)
+        return dataclasses.replace(found, gate=gate_of(pod, candidate, context, unserved))
     with WhatIf(context, revision).without(info):
         return _under_both(context, off_node(pod), info.node, revision, candidate)
 
@@ -68,7 +75,6 @@ def _under_both(
         then=WhatIf(context, candidate).decide(pod),
         refusals=tuple(refusal_changes(now.groups, then.groups)),
         error=then.error,
-        gate=None if node else gate_of(pod, candidate, context),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from moorage.core.columns.pod_info import PodState
@@ -24,9 +24,13 @@ class Gate(NamedTuple):
     message: str
 
 
-def gate_of(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
-    """The first that does; None where nothing keeps it out."""
-    return _plugins_gate(pod, revision, context) or _groups_gate(pod, revision, context)
+def gate_of(
+    pod: Pod, revision: Revision, context: CycleContext, unserved: Collection[str] = ()
+) -> Gate | None:
+    """The first that does; None where nothing keeps it out. ``unserved``: the APIs of groups that
+    the API server does not have.
+    """
+    return _plugins_gate(pod, revision, context) or _groups_gate(pod, revision, context, unserved)
 
 
 def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
@@ -37,11 +41,13 @@ def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate |
     return None
 
 
-def _groups_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
+def _groups_gate(
+    pod: Pod, revision: Revision, context: CycleContext, unserved: Collection[str]
+) -> Gate | None:
     """Too few members are there, or nothing says how many there have to be."""
     if group_of(pod) is None:
         return None
-    groups, group = counted(pod, revision, context)
+    groups, group = counted(pod, revision, context, unserved)
     return group_gate(groups, group, other_groups_note(pod))
 
 
@@ -53,12 +59,12 @@ def group_gate(groups: PodGroupTracker, group: PodGroupState, note: str = "") ->
 
 
 def counted(
-    pod: Pod, revision: Revision, context: CycleContext
+    pod: Pod, revision: Revision, context: CycleContext, unserved: Collection[str] = ()
 ) -> tuple[PodGroupTracker, PodGroupState]:
-    """The group of a member, with all others that are there."""
+    """The group of a member, with all others that are there; ``unserved`` as in ``gate_of``."""
     key = group_of(pod)
     groups = PodGroupTracker(context.cache.store)
-    groups.all_listed()
+    groups.all_listed(unserved)
     for record in context.cache.pod_infos():
         if isinstance(record.pod, Pod) and group_of(record.pod) == key:
             groups.placed(record.pod, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
@@ -88,12 +88,17 @@ class GroupExplanation:
 
 
 def explain_group(
-    context: CycleContext, pod: Pod, revision: Revision, limits: Limits = NO_LIMIT
+    context: CycleContext,
+    pod: Pod,
+    revision: Revision,
+    limits: Limits = NO_LIMIT,
+    unserved: Collection[str] = (),
 ) -> GroupExplanation:
     """Why the group of this pod has no nodes, and what would help. Extenders are not asked. Of a
-    group no member of which waits, only who is there is said.
+    group no member of which waits, only who is there is said. ``unserved`` as in
+    ``pending_pods.explain_pending``.
     """
-    groups, group = counted(pod, revision, context)
+    groups, group = counted(pod, revision, context, unserved)
     waiting = [*group.waiting.values(), *group.held_back.values()]
     there = _there(group, context)
     explained = functools.partial(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from kubefacts.quantities import QuantityError
@@ -80,9 +81,15 @@ NO_LIMIT = Limits()
 
 
 def explain_pending(
-    context: CycleContext, pod: Pod, revision: Revision, limits: Limits = NO_LIMIT
+    context: CycleContext,
+    pod: Pod,
+    revision: Revision,
+    limits: Limits = NO_LIMIT,
+    unserved: Collection[str] = (),
 ) -> PendingExplanation:
-    """Why this pod has no node, and what would help. Extenders are not asked."""
+    """Why this pod has no node, and what would help. Extenders are not asked. ``unserved``: the
+    APIs of groups that the API server does not have.
+    """
     explained = functools.partial(
         PendingExplanation,
         pod=pod,
@@ -90,7 +97,7 @@ def explain_pending(
         asked=_asked(pod),
         nodes=len(context.snapshot.nodes),
     )
-    if (gate := gate_of(pod, revision, context)) is not None:
+    if (gate := gate_of(pod, revision, context, unserved)) is not None:
         return explained(gate=gate)
     evaluation = run_filters(pod, revision, context)
     if isinstance(evaluation, Diagnosis):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from typing import TypeVar
 
 from moorage.core.columns.pod_counters import AnyPod
@@ -94,7 +94,7 @@ class PodGroupTracker:
     """Counts the members of each pod group and says whether it is complete.
 
     ``store`` has the PodGroups; until it has all of an API (``kind_listed``) no group of that API
-    is complete.
+    is complete. ``unserved``: the APIs that the API server does not have.
     """
 
     def __init__(self, store: Store) -> None:
@@ -111,7 +111,7 @@ class PodGroupTracker:
         """Groups of which ``is_met_unsaid`` may hold; whoever reports it takes them out."""
         self.that_wait: dict[str, dict[GroupKey, PodGroupState]] = {}
         """By schedulerName: the groups of which a member waits."""
-        self._unlisted, self._unserved = set(GROUP_KINDS), set[str]()
+        self._unlisted, self.unserved = set(GROUP_KINDS), set[str]()
         self._groups: dict[GroupKey, dict[str, PodGroupState]] = {}
         for kind in GROUP_KINDS.values():
             store.follow(kind, self._declaration_changed)
@@ -184,18 +184,18 @@ class PodGroupTracker:
         """All PodGroups of an API are in the store; ``served``: else the API server does not have
         that API, so there are none.
         """
-        if api not in self._unlisted and served == (api not in self._unserved):
+        if api not in self._unlisted and served == (api not in self.unserved):
             return
         self._unlisted.discard(api)
-        (self._unserved.discard if served else self._unserved.add)(api)
+        (self.unserved.discard if served else self.unserved.add)(api)
         for key, parts in self._groups.items():
             if key.api == api:
                 self.dirty.update(dict.fromkeys(parts.values()))
 
-    def all_listed(self) -> None:
-        """All PodGroups are in the store."""
+    def all_listed(self, unserved: Collection[str] = ()) -> None:
+        """All PodGroups are in the store, those of ``unserved`` as of ``kind_listed``."""
         for api in GROUP_KINDS:
-            self.kind_listed(api)
+            self.kind_listed(api, api not in unserved)
 
     # ---- what follows ----------------------------------------------------------------------------
 
@@ -333,7 +333,7 @@ class PodGroupTracker:
                 f'waiting for pod group "{group.name}": PodGroups are not listed yet (the operator '
                 f"lists and watches podgroups.{api.partition('/')[0]})"
             )
-        return group_spec.why_no_spec(group.key, group.said, self.store, self._unserved)
+        return group_spec.why_no_spec(group.key, group.said, self.store, self.unserved)
 
     # ---- inside ----------------------------------------------------------------------------------
 
