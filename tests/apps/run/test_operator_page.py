@@ -23,6 +23,7 @@ from moorage.apps.run.side_loop import OneLoop, Question, Side
 from moorage.apps.ui.questions import parse
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.pods import PodSchedulingGroup
 from moorage.core.simulation.measures import ZONE
 from moorage.ports.errors import Retryable
 from moorage.ports.http_calls import HttpCall
@@ -169,6 +170,21 @@ async def test_its_documents() -> None:
         assert world.engine.cache.nodes.order.names == before
 
 
+@in_a_loop
+async def test_the_groups_that_wait() -> None:
+    """Those of the queue where this replica leads; a standby says nothing of any."""
+    async with running().leading() as world:
+        pod = make_pod("a", scheduling_group=PodSchedulingGroup("g"))
+        world.kube.put(versioned(pod))
+        await world.clock.advance(2)
+        async with contextlib.AsyncExitStack() as stack:
+            page = page_of(world)
+            stack.push_async_callback(page.close)
+            (group,) = (await page.document(parse("status", {})))["groups"]
+    assert (group["group"], group["waiting"], group["minCount"]) == ("default/g", 1, None)
+    assert "there is no PodGroup default/g" in group["why"]
+
+
 # ---- profiles ------------------------------------------------------------------------------------
 
 REVISIONS = "/apis/apps/v1/namespaces/moorage-system/controllerrevisions"
@@ -251,7 +267,7 @@ async def test_a_standby_says_what_only_the_leader_knows(tmp_path: Path) -> None
     """Its profiles are as its watch shows them."""
     async with opened(running(), tmp_path, leads=False) as (page, _):
         status = await page.document(parse("status", {}))
-        assert (status["rates"], status["leftOut"]) == (None, [STANDS_BY])
+        assert (status["rates"], status["groups"], status["leftOut"]) == (None, None, [STANDS_BY])
         queue = await page.document(parse("queue", {}))
         assert (queue["ordered"], queue["leftOut"]) == (False, [STANDS_BY])
 

@@ -97,6 +97,7 @@ def _small() -> Files:
                 source,
                 problems=[],
                 profiles=[],
+                groups=None,
                 replicas=[],
                 rates=None,
             ),

@@ -265,6 +265,11 @@ def status_document() -> Document:
             _profile("gpu", "BinPack", "51be07c4", (0, 4, 9, 16), (0.6, 0.24), 1386),
             _profile("spread", "Spread", "ec6fb6b9", (0, 0, 2, 0), (9.8, 0.17), 17_940),
         ],
+        groups=[
+            _group("ml/train-llm", (16, 0, 24), 7860, "16 of 24 members are here"),
+            _group("ml/tune-sweep", (3, 1, 4), 380, f"240 Insufficient {GPU}")
+            | {"roomHeldUntil": moment(seconds=-204)},
+        ],
         replicas=[
             _replica("moorage-1_77ab", "Leader"),
             _replica("moorage-0_1c2d", "Standby"),
@@ -300,9 +305,27 @@ def _profile(
     }
 
 
+def _group(name: str, members: tuple[int, int, int], seconds: float, why: str) -> Document:
+    waiting, placed, least = members
+    return {
+        "group": name,
+        "api": "scheduling.k8s.io/v1beta1",
+        "schedulerName": SCHEDULERS["gpu"],
+        "waiting": waiting,
+        "placed": placed,
+        "minCount": least,
+        "since": moment(seconds=seconds),
+        "why": why,
+        "roomHeldUntil": None,
+    }
+
+
 def _replica(name: str, role: str) -> Document:
     since = moment(hours=25)
     return {"name": name, "role": role, "revisions": "4 of 4", "watches": "fresh", "since": since}
+
+
+GROUPS: Final = ("ml/train-llm", "ml/tune-sweep")
 
 
 def queue_document() -> Document:
@@ -415,7 +438,7 @@ def _numbered(rows: list[Document]) -> list[Document]:
                 "until": row["until"],
                 "reasons": [row["why"]] if row["queue"] != "active" else [],
                 "wakesOn": ["Pod/Delete", "Node/Add"] if row["queue"] == "unschedulable" else [],
-                "group": row["name"] if row["name"] == "ml/train-llm" else None,
+                "group": row["name"] if row["name"] in GROUPS else None,
                 "roomHeldUntil": None,
             }
             for i, pod in enumerate(row["pods"])

@@ -17,7 +17,7 @@ from moorage.apps.worlds.world import empty_context
 from moorage.apps.worlds.world_frame import take_frame
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import pod_requests
-from tests.apps.status.test_status import conditions, profile
+from tests.apps.status.test_status import a_group, conditions, profile
 
 ABOUT = {"at": "2026-11-27T14:32:08Z", "cluster": "c", "operator": "moorage-1", "leftOut": []}
 
@@ -101,6 +101,17 @@ def test_status_joins_profiles_and_rates() -> None:
     assert line["rates"] == shown(one)["rates"] == {"placed": 2.5, "p99": 0.2}
     alone = shown(one, operator="")
     assert (alone["rates"], alone["profiles"][0]["rates"]) == (None, None)
+
+
+def test_groups_that_wait_are_as_the_command_has_them() -> None:
+    """None where no operator was asked."""
+    groups = (a_group("ml/short"), a_group("ml/other"))
+    at = datetime.datetime(2026, 11, 27, 14, 32, 8, tzinfo=datetime.UTC)
+    around = Surroundings([profile("gpu", queue={"groups": 2})], None, True)
+    found = status_document(around, [], Source(cluster="c", at=at, operator="o", groups=groups))
+    assert [one["group"] for one in found["groups"]] == ["ml/other", "ml/short"]
+    assert page_status(found)["groups"] == found["groups"]
+    assert shown(profile("batch"), operator="")["groups"] is None
 
 
 @pytest.mark.parametrize(

@@ -104,12 +104,15 @@ class OperatorProfiles:
         """Raises MainLoopBusy."""
         around, identity = await self._around.get(), self._engine.ports.election.identity
         rates = [one async for one in self._rates.items()] if self.leading else []
+        inspected = self._side.each(self._engine.inspector.groups)
+        groups = [one async for one in inspected] if self.leading else None
         left_out = (around.why, "" if self.leading else STANDS_BY)
         source = Source(
             cluster=identity,
             at=self._engine.ports.clock.now(),
             operator=identity if self.leading else "",
             left_out=tuple(filter(None, left_out)),
+            groups=groups,
         )
         return StatusFacts(around, rates, source)
 

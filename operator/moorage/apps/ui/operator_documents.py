@@ -55,6 +55,7 @@ NO_STATUS: Document = {
     "answer": "No SchedulerProfile yet.",
     "problems": [],
     "profiles": [],
+    "groups": None,
     "replicas": [],
     "rates": None,
 }
@@ -81,6 +82,7 @@ def page_status(found: Mapping[str, Any]) -> Document:
         "profiles": [
             _line(one, messages.get(one["name"], ""), asked=asked) for one in found["profiles"]
         ],
+        "groups": found["groups"],
         "replicas": [_replica(one) for one in found["replicas"]],
         "rates": _rates(found),
     }

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from moorage.apps.outputs.cluster_outputs import WaitingGroupPart
 from moorage.apps.outputs.explanation_outputs import PodExplanationOutput
 from moorage.apps.outputs.fields import AnsweredOutput, TypedDict
 from moorage.apps.outputs.revision_outputs import DifferencePart, RevisionPart
@@ -72,10 +73,13 @@ class AmountItem(TypedDict):
 
 
 class StatusDocument(AnsweredDocument):
-    """``profiles`` in the order of their names. ``rates``: None where no operator can be asked."""
+    """``profiles`` in the order of their names. ``groups``: those that wait, the longest first.
+    ``groups`` and ``rates``: None where no operator can be asked.
+    """
 
     problems: list[ProblemItem]
     profiles: list[ProfileLineItem]
+    groups: list[WaitingGroupPart] | None
     replicas: list[ReplicaItem]
     rates: RatesItem | None
 

@@ -1,4 +1,5 @@
-// How the scheduler is: the sentence, what needs a look, figures, profiles, why pods wait, what happened.
+// How the scheduler is: the sentence, what needs a look, figures, profiles, groups and
+// why pods wait, what happened.
 import { html } from "../html.js";
 import { Shape } from "../icons.js";
 import { MARKS, momentOf, valueAt } from "../moments.js";
@@ -8,6 +9,7 @@ import { Head, Lead, Note, Spelled, Strip } from "../parts/lead.js";
 import { profileColumns } from "../parts/profile_columns.js";
 import { Rows } from "../parts/rows.js";
 import { Empty, Failed, Loading } from "../parts/states.js";
+import { WaitingGroups } from "../parts/waiting_groups.js";
 import { href } from "../router.js";
 import { Shell } from "../shell.js";
 import { useDocument } from "../source.js";
@@ -44,6 +46,7 @@ function Content({ overview, status, error, timeline, queue, at, has }) {
       at=${at} />
     ${loading && html`<${Loading} rows=${4} what="the profiles" />`}
     ${status && html`<${Profiles} status=${status} timeline=${timeline} at=${at} />`}
+    ${status && html`<${WaitingGroups} status=${status} queue=${queue} />`}
     <div class="columns"><${Waiting} queue=${queue} /><${Happened} timeline=${timeline} at=${at} />
       </div>
     ${((has("status") ? status : overview)?.leftOut || []).map(
