@@ -27,6 +27,11 @@ def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float 
     return samples(telemetry).get((name, frozenset(labels.items())))
 
 
+DECIDED = {"preemptor": "pod", "result": "Success"}
+ENDED = {"preemptor": "podgroup", "result": "error"}
+TRIED = {"result": "feasible", "profile": "p"}
+
+
 @pytest.mark.parametrize(
     ("name", "labels", "first", "last", "count"),
     [
@@ -56,6 +61,11 @@ def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float 
         ("scheduler_pod_scheduling_sli_duration_seconds", {"attempts": "1"}, 0.01, 5242.88, 20),
         ("scheduler_pod_scheduling_attempts", {}, 1, 16, 5),
         ("scheduler_preemption_victims", {}, 1, 64, 7),
+        ("scheduler_workload_preemption_victims", {}, 1, 1024, 11),
+        ("scheduler_preemption_workload_disruptions", {"preemptor": "pod"}, 1, 1024, 11),
+        ("scheduler_preemption_evaluation_duration_seconds", DECIDED, 0.001, 32.768, 16),
+        ("scheduler_preemption_execution_duration_seconds", ENDED, 0.001, 32.768, 16),
+        ("scheduler_placement_evaluation_duration_seconds", TRIED, 0.001, 16.384, 15),
     ],
 )
 def test_histograms_have_kube_schedulers_buckets(
@@ -69,7 +79,11 @@ def test_histograms_have_kube_schedulers_buckets(
     telemetry.group_algorithm(0.001)
     telemetry.extension_point("Filter", "Success", "p", 0.001)
     telemetry.bound(1, 0.1)
-    telemetry.preempted(2)
+    telemetry.preempted("pod", 2, 1, 0)
+    telemetry.preempted("podgroup", 2, 0, 0)
+    telemetry.preemption_decided("pod", "Success", 0.01)
+    telemetry.preemption_ended("podgroup", "error", 0.01)
+    telemetry.placement_tried("feasible", "p", 0.01)
     found = [dict(key) for n, key in samples(telemetry) if n == f"{name}_bucket"]
     bounds = sorted(float(found_labels.pop("le")) for found_labels in found)
     assert all(found_labels == labels for found_labels in found)
@@ -84,7 +98,11 @@ def test_a_day_in_the_life() -> None:
     t.bound(3, 0.5)
     t.bound(40, 90.0)
     t.preemption_attempt()
-    t.preempted(3)
+    t.preempted("pod", 3, 0, 2)
+    t.preempted("podgroup", 5, 2, 0)
+    t.group_preemption_attempt("Unschedulable")
+    t.placements_found("p", 7)
+    t.placement_tried("infeasible", "p", 0.5)
     t.pod_queued("active", "PodAdd", "podgroup")
     t.pod_queued("active", "PodAdd", "")
     t.entities({("active", "pod"): 4, ("backoff", "podgroup"): 1})
@@ -108,6 +126,13 @@ def test_a_day_in_the_life() -> None:
         (1, "scheduler_pod_scheduling_sli_duration_seconds_count", {"attempts": "15+"}),
         (2, "scheduler_pod_scheduling_attempts_count", {}),
         (1, "scheduler_preemption_attempts_total", {}),
+        (3, "scheduler_preemption_victims_sum", {}),
+        (5, "scheduler_workload_preemption_victims_sum", {}),
+        (2, "scheduler_preemption_workload_disruptions_sum", {"preemptor": "podgroup"}),
+        (2, "scheduler_preemption_pdb_violations_total", {"preemptor": "pod"}),
+        (1, "scheduler_workload_preemption_attempts_total", {"result": "Unschedulable"}),
+        (7, "scheduler_generated_placements_total", {"profile": "p"}),
+        (1, "scheduler_placement_evaluations_total", {"result": "infeasible", "profile": "p"}),
         (3, "scheduler_preemption_victims_sum", {}),
         (2, "scheduler_queue_incoming_pods_total", {"queue": "active", "event": "PodAdd"}),
         (

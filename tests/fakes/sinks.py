@@ -49,7 +49,22 @@ class NullTelemetry:
     def preemption_attempt(self) -> None:
         """Nothing."""
 
-    def preempted(self, victims: int) -> None:
+    def group_preemption_attempt(self, result: str) -> None:
+        """Nothing."""
+
+    def preemption_decided(self, preemptor: str, result: str, seconds: float) -> None:
+        """Nothing."""
+
+    def preempted(self, preemptor: str, victims: int, groups: int, violations: int) -> None:
+        """Nothing."""
+
+    def preemption_ended(self, preemptor: str, result: str, seconds: float) -> None:
+        """Nothing."""
+
+    def placements_found(self, profile: str, number: int) -> None:
+        """Nothing."""
+
+    def placement_tried(self, result: str, profile: str, seconds: float) -> None:
         """Nothing."""
 
     def node_changed(self, profile: str) -> None:
@@ -137,7 +152,7 @@ class CountingTelemetry(NullTelemetry):
         """Count."""
         self.counts["preemption", "attempt"] += 1
 
-    def preempted(self, victims: int) -> None:
+    def preempted(self, preemptor: str, victims: int, groups: int, violations: int) -> None:
         """Count by their number."""
         self.counts["preempted", str(victims)] += 1
 

@@ -46,8 +46,29 @@ class Telemetry(Protocol):
     def preemption_attempt(self) -> None:
         """DefaultPreemption was asked to make room for a pod, whether it could or not."""
 
-    def preempted(self, victims: int) -> None:
-        """So many pods are to go for one pod; some of them may be going already, but not all."""
+    def group_preemption_attempt(self, result: str) -> None:
+        """DefaultPreemption was asked to make room for a pod group; the result is a code's name."""
+
+    def preemption_decided(self, preemptor: str, result: str, seconds: float) -> None:
+        """To find out who is to go for a pod or podgroup took this long; the result is a code's
+        name.
+        """
+
+    def preempted(self, preemptor: str, victims: int, groups: int, violations: int) -> None:
+        """So many pods are to go for one pod or podgroup; some of them may be going already, but
+        not all. They are of so many units of pod groups, and a disruption budget protects so many.
+        """
+
+    def preemption_ended(self, preemptor: str, result: str, seconds: float) -> None:
+        """To have the victims of a pod or podgroup go took this long: result is success or
+        error.
+        """
+
+    def placements_found(self, profile: str, number: int) -> None:
+        """So many placements may be tried for a pod group."""
+
+    def placement_tried(self, result: str, profile: str, seconds: float) -> None:
+        """A pod group was tried on a placement: result is feasible or infeasible."""
 
     def node_changed(self, profile: str) -> None:
         """A pod was not bound as somebody else changed its node after it was chosen."""

@@ -29,6 +29,11 @@ class Told(CountingTelemetry):
         self.decided: list[float] = []
         self.came: Counter[tuple[str, str, str]] = Counter()
         self.waiting: dict[tuple[str, str], int] = {}
+        self.found: list[int] = []
+        self.tried: list[str] = []
+        self.room: list[tuple[str, str]] = []
+        self.toll: list[tuple[str, int, int, int]] = []
+        self.ended: list[tuple[str, str]] = []
 
     def group_attempt(self, result: str, profile: str, seconds: float) -> None:
         """Keep it."""
@@ -37,6 +42,32 @@ class Told(CountingTelemetry):
     def group_algorithm(self, seconds: float) -> None:
         """Keep it."""
         self.decided.append(seconds)
+
+    def placements_found(self, profile: str, number: int) -> None:
+        """Keep it."""
+        self.found.append(number)
+
+    def placement_tried(self, result: str, profile: str, seconds: float) -> None:
+        """Keep it."""
+        self.tried.append(result)
+
+    def group_preemption_attempt(self, result: str) -> None:
+        """Keep it."""
+        self.room.append(("podgroup", result))
+
+    def preemption_decided(self, preemptor: str, result: str, seconds: float) -> None:
+        """Keep it."""
+        assert seconds >= 0
+        self.room.append((preemptor, result))
+
+    def preempted(self, preemptor: str, victims: int, groups: int, violations: int) -> None:
+        """Keep it."""
+        self.toll.append((preemptor, victims, groups, violations))
+
+    def preemption_ended(self, preemptor: str, result: str, seconds: float) -> None:
+        """Keep it."""
+        assert seconds >= 0
+        self.ended.append((preemptor, result))
 
     def pod_queued(self, queue: str, event: str, came: str) -> None:
         """Count entities."""
@@ -81,6 +112,61 @@ def test_attempts(
             assert len(told.decided) == len(wanted)
             assert told.waiting == {**NOTHING, **waits}
             assert placed(world, "ab") == ("ab" if "scheduled" in wanted else "")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("alone", "groups"), [(False, False), (False, True), (True, False), (True, True)]
+)
+def test_room_that_is_made(alone: bool, groups: bool) -> None:
+    """Who was asked, who is to go, and how that ended: for a pod and for a group; victims may be of
+    a group that goes one by one.
+    """
+
+    async def story() -> None:
+        told, who = Told(), "pod" if alone else "podgroup"
+        async with Running(telemetry=told).leading(a_body("test"), nodes=1) as world:
+            if groups:
+                come(world, group(1))
+            there = (member(name, cpu="2") if groups else make_pod(name, cpu="2") for name in "rs")
+            come(world, *there)
+            await world.clock.advance(1)
+            told.room.clear()
+            if alone:
+                come(world, make_pod("a", cpu="4", priority=9))
+            else:
+                come(world, group(2, "big", priority=9))
+                come(world, *(member(name, "big", cpu="2", priority=9) for name in "ab"))
+            await world.clock.advance(0.5)
+            asked = [(who, "Success")] * (1 if alone else 2)
+            assert told.room == asked
+            assert told.toll == [(who, 2, 2 if groups else 0, 0)]
+            assert told.ended == [(who, "success")]
+
+    asyncio.run(story())
+
+
+def test_placements() -> None:
+    """Each domain that might take the group, and each that was tried; one of all nodes for a group
+    without topology.
+    """
+
+    async def story() -> None:
+        told = Told()
+        async with Running(telemetry=told).leading(a_body("test"), nodes=0) as world:
+            for name, cpu in (("n1", "2"), ("n2", "8")):
+                world.kube.put(make_node(name, cpu=cpu, labels={"zone": name}))
+            come(world, group(2), member("a"), member("b"))
+            await world.clock.advance(1)
+            assert (told.found, told.tried) == ([1], ["feasible"])
+            told.found.clear()
+            told.tried.clear()
+            come(world, group(2, "big", schedulingConstraints={"topology": [{"key": "zone"}]}))
+            come(world, *(member(name, "big", cpu="1500m") for name in "cd"))
+            await world.clock.advance(1)
+            assert (told.found, told.tried) == ([2], ["feasible"])  # n1 has no room for both
+            assert placed(world, "cd") == "cd"
 
     asyncio.run(story())
 

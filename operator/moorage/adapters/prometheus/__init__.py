@@ -73,12 +73,6 @@ class PrometheusTelemetry(QueueMetrics):
             "Attempts that a bound pod took.",
             exponential(1, 2, 5),
         )()
-        self._preemption_attempts = self._counter(
-            "scheduler_preemption_attempts_total", "Attempts to make room for a pod by preemption."
-        )()
-        self._preemption_victims = self._histogram(
-            "scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7)
-        )()
         self._stale_bindings = self._counter(
             "moorage_stale_bindings_total",
             (
@@ -253,12 +247,6 @@ class PrometheusTelemetry(QueueMetrics):
     def bound(self, attempts: int, sli_seconds: float) -> None:
         self._pod_attempts.observe(attempts)
         self._sli_seconds(str(attempts) if attempts < 15 else "15+").observe(sli_seconds)
-
-    def preemption_attempt(self) -> None:
-        self._preemption_attempts.inc()
-
-    def preempted(self, victims: int) -> None:
-        self._preemption_victims.observe(victims)
 
     def trial_pair(self, profile: str, outcome: str) -> None:
         self._trial_pairs(profile, outcome).inc()

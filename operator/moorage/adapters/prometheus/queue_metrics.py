@@ -1,4 +1,4 @@
-"""Metrics of the queue, of groups, and of what is in the cache."""
+"""Metrics of the queue, and of what is in the cache."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry
 
-from moorage.adapters.prometheus.collectors import Declarations, exponential
+from moorage.adapters.prometheus.group_metrics import GroupMetrics
 
 
-class QueueMetrics(Declarations):
+class QueueMetrics(GroupMetrics):
     """That part of ``ports.telemetry.Telemetry``."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
-        self._declare_groups()
         self._incoming = self._counter(
             "scheduler_queue_incoming_pods_total",
             "Pods added to a queue, by queue and event.",
@@ -62,13 +61,6 @@ class QueueMetrics(Declarations):
             "scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type"
         )
 
-    def group_attempt(self, result: str, profile: str, seconds: float) -> None:
-        self._group_attempts(result, profile).inc()
-        self._group_attempt_seconds(result, profile).observe(seconds)
-
-    def group_algorithm(self, seconds: float) -> None:
-        self._group_algorithm_seconds.observe(seconds)
-
     def pod_queued(self, queue: str, event: str, came: str) -> None:
         self._incoming(queue, event).inc()
         if came:
@@ -98,26 +90,3 @@ class QueueMetrics(Declarations):
             self._pending(queue).set(count)
         for kind, count in cache.items():
             self._cache_size(kind).set(count)
-
-    def _declare_groups(self) -> None:
-        self._group_attempts = self._counter(
-            "scheduler_podgroup_schedule_attempts_total",
-            (
-                "Attempts to schedule pod groups, by result (scheduled, unschedulable, "
-                "waiting_on_preemption, error)."
-            ),
-            "result",
-            "profile",
-        )
-        self._group_attempt_seconds = self._histogram(
-            "scheduler_podgroup_scheduling_attempt_duration_seconds",
-            "Attempt of a pod group, without binding.",
-            exponential(0.001, 2, 15),
-            "result",
-            "profile",
-        )
-        self._group_algorithm_seconds = self._histogram(
-            "scheduler_podgroup_scheduling_algorithm_duration_seconds",
-            "Decision about a pod group, before room is made for it.",
-            exponential(0.001, 2, 15),
-        )()

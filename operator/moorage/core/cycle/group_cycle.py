@@ -190,6 +190,7 @@ class _GroupCycle:
 
     def _best_of(self, placements: Sequence[Placement], total: int) -> Steps[GroupResult]:
         """The group in the best of these that take it, which are all that may of so many."""
+        self.context.observer.placements_found(self.revision.scheduler_name, total)
         before, fit = len(self.tried), list[TentativeMembers]()
         for placement in placements:
             tried = yield from self._try(placement)
@@ -227,6 +228,15 @@ class _GroupCycle:
     # ---- one placement ---------------------------------------------------------------------------
 
     def _try(self, placement: Placement, whole: bool = False) -> Steps[TentativeMembers]:
+        """The members on one placement; the observer hears whether they fit there."""
+        began = self.context.observer.mark()
+        tried = yield from self._place(placement, whole)
+        fits = tried.status.code is Code.SUCCESS and not (whole and tried.refused)
+        if tried.status.code is not Code.ERROR:
+            self.context.observer.placement_tried(self.revision.scheduler_name, fits, began)
+        return tried
+
+    def _place(self, placement: Placement, whole: bool) -> Steps[TentativeMembers]:
         """Place one member after another until it is known that there are not enough; where it has
         to be the ``whole`` group, until one has no place.
         """
@@ -287,15 +297,14 @@ class _GroupCycle:
 
     def _smallest(self, division: Division, over: PassedOver) -> Steps[TentativeMembers | None]:
         """The members in the domain with the least room that takes all of them."""
-        count = len(self.attempt.members)
-        room = yield from self._domains(division, count)
+        room = yield from self._domains(division, len(self.attempt.members))
+        self.context.observer.placements_found(self.revision.scheduler_name, room.total)
         over.without_room(division.key, room)
         for placement in room.placements[:_MAX_PREFERRED]:
             tried = yield from self._try(placement, whole=True)
-            refused = next((one for one in tried.decisions if isinstance(one, Diagnosis)), None)
-            if refused is None and tried.status.code is Code.SUCCESS:
+            if tried.refused is None and tried.status.code is Code.SUCCESS:
                 return tried
-            over.tried(placement, refused.message if refused else tried.status.message)
+            over.tried(placement, (tried.refused or tried.status).message)
             yield from self._take_back()
         return None
 

@@ -94,10 +94,13 @@ class GroupPostFilters:
                 place = attempt, self.revision, self.context, self.fork
                 # from here to the copy nobody else has a turn
                 yield from attempt.at_once(lambda: None)
+                began = self.context.observer.mark()
                 preemption = yield from make_room(*place)
                 if preemption is None:
                     return NOT_ASKED
-                if preemption.status.code is Code.SUCCESS:
+                code = preemption.status.code
+                self.context.observer.group_preemption_ran(code.value, began)
+                if code is Code.SUCCESS:
                     actions.clear()
                 status, words = preemption.status, PREFIX + preemption.status.message
             if status.code is not Code.UNSCHEDULABLE:

@@ -132,7 +132,7 @@ class PostFilterResults:
     """What postFilter plugins have said so far, one after another."""
 
     def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+        self._observer, self._began = observer, observer.mark()
         self._actions: dict[str, Any] = {}
         self._messages: list[str] = []
         self._nominated: str | None = None
@@ -142,7 +142,8 @@ class PostFilterResults:
     def add(self, name: str, result: PostFilterResult) -> PostFilterOutcome | None:
         """One more plugin; what comes of them all when this is the last word."""
         self._any_ran = True
-        self._observer.post_filter_ran(name)
+        self._observer.post_filter_ran(name, result.status.code.value, self._began)
+        self._began = self._observer.mark()
         if result.action is not None:
             self._actions[name] = result.action
         if result.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.ERROR):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.group_steps import Steps
 from moorage.core.cycle.group_surroundings import lost_member
 from moorage.core.framework.placement_contract import Placement
@@ -53,6 +53,11 @@ class TentativeMembers:
     def placed(self) -> list[ScheduleResult]:
         """The members that have a node."""
         return [one for one in self.decisions if isinstance(one, ScheduleResult)]
+
+    @property
+    def refused(self) -> Diagnosis | None:
+        """The first member that found no node."""
+        return next((one for one in self.decisions if isinstance(one, Diagnosis)), None)
 
     def tried(self) -> TriedPlacement:
         """The same, for whoever tells it."""

@@ -53,10 +53,29 @@ class MetricsReporter:
         began = self._groups_began.pop(profile)
         self._telemetry.group_algorithm(self._clock.boottime() - began)
 
-    def post_filter_ran(self, plugin: str) -> None:
+    def mark(self) -> float:
+        """By the clock."""
+        return self._clock.boottime()
+
+    def placements_found(self, profile: str, number: int) -> None:
+        """So many placements may be tried for a pod group."""
+        self._telemetry.placements_found(profile, number)
+
+    def placement_tried(self, profile: str, fits: bool, began: float) -> None:
+        """One was tried; what others had their turn for meanwhile is in it."""
+        result = "feasible" if fits else "infeasible"
+        self._telemetry.placement_tried(result, profile, self._clock.boottime() - began)
+
+    def group_preemption_ran(self, status: str, began: float) -> None:
+        """Whom a pod group may displace was looked for."""
+        self._telemetry.group_preemption_attempt(status)
+        self._telemetry.preemption_decided("podgroup", status, self._clock.boottime() - began)
+
+    def post_filter_ran(self, plugin: str, status: str, began: float) -> None:
         """A postFilter plugin was asked to make room for a pod."""
         if plugin == default_preemption.NAME:
             self._telemetry.preemption_attempt()
+            self._telemetry.preemption_decided("pod", status, self._clock.boottime() - began)
 
     def expression_failed(self, plugin: str, point: str) -> None:
         """An expression of a profile failed at an extension point."""

@@ -107,7 +107,6 @@ class CycleOutcomes:
                 self.nomination_controller.clear_lower(
                     diagnosis.pod, diagnosis.nominated_node or ""
                 )
-            self.ports.telemetry.preempted(len(done.victims))
             self.preemptor.start(group_preemption(waiting, done), self.on_evicted)
 
     def undoing_on_error(
@@ -244,8 +243,6 @@ class CycleOutcomes:
         """Have room made for a pod. Pods of lower priority lose that node from now on."""
         self._report(entry, diagnosis, seconds)
         self.nomination_controller.clear_lower(diagnosis.pod, diagnosis.nominated_node or "")
-        if any(victim.metadata.deletion_timestamp is None for victim in diagnosis.victims):
-            self.ports.telemetry.preempted(len(diagnosis.victims))
         self.preemptor.start(PreemptionTask([(entry, diagnosis)]), self.on_evicted)
 
     def _requeue_rejected(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:

@@ -37,6 +37,7 @@ from moorage.core.framework.post_filter_contract import PodGroupPreemptionPlugin
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION, NAME
+from moorage.core.plugins.default_preemption.toll import toll_of
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.binder import Binder
@@ -73,6 +74,11 @@ class PreemptionTask:
     def diagnosis(self) -> Diagnosis:
         """Of the first one."""
         return self.waiting[0][1]
+
+    @property
+    def preemptor(self) -> str:
+        """What it is for, as metrics call it."""
+        return "podgroup" if self.of_group else "pod"
 
     @property
     def is_needed(self) -> bool:
@@ -141,6 +147,7 @@ class Preemptor:
         self._writes = ports.writes
         self._events = ports.events
         self._clock = ports.clock
+        self._telemetry = ports.telemetry
         self._context = context
         self._cache = context.cache
         self._pod_conditions = pod_conditions
@@ -150,19 +157,38 @@ class Preemptor:
 
     def start(self, eviction: PreemptionTask, on_done: PreemptionCallback) -> None:
         """Evict in the background."""
+        victims = eviction.diagnosis.victims
+        if eviction.of_group or any(not one.metadata.deletion_timestamp for one in victims):
+            known = (self._cache.pod_info(victim.metadata.uid) for victim in victims)
+            toll = toll_of((one for one in known if one is not None), self._context.snapshot)
+            self._telemetry.preempted(eviction.preemptor, *toll)
         self.tasks.start(self._run(eviction, on_done))
 
     async def _run(self, eviction: PreemptionTask, on_done: PreemptionCallback) -> None:
         outcome: EdgeError | None = EdgeError("the eviction was interrupted")
         try:
             async with self._free:
-                await self._carry_out(eviction)
+                await self._measured(eviction)
             await self._wait_for_victims(eviction.diagnosis.victims)
             outcome = None
         except EdgeError as error:
             outcome = error
         finally:
             on_done(eviction, outcome)
+
+    async def _measured(self, eviction: PreemptionTask) -> None:
+        """Carry it out, and say how long that took."""
+        began, result = self._clock.boottime(), "error"
+        try:
+            await self._carry_out(eviction)
+            result = "success"
+        except NobodyEvicted:
+            result = ""
+            raise
+        finally:
+            if result:
+                seconds = self._clock.boottime() - began
+                self._telemetry.preemption_ended(eviction.preemptor, result, seconds)
 
     async def _carry_out(self, eviction: PreemptionTask) -> None:
         for entry, _ in eviction.waiting:

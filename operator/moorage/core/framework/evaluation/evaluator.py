@@ -59,7 +59,9 @@ cluster that is most of it.
 
 
 class Observer(ExpressionObserver, Protocol):
-    """Told when an extension point's plugins run; core has no clock of its own."""
+    """Told when an extension point's plugins run; core has no clock of its own, and hands back
+    moments that it was given (``mark``).
+    """
 
     def begin(self, point: ExtensionPoint) -> None:
         """Calls at an extension point start."""
@@ -73,8 +75,20 @@ class Observer(ExpressionObserver, Protocol):
     def group_decided(self, profile: str) -> None:
         """Its members are decided about; nothing was done yet to make room for them."""
 
-    def post_filter_ran(self, plugin: str) -> None:
-        """A postFilter plugin was asked to make room for a pod."""
+    def mark(self) -> float:
+        """The moment, for the observer alone."""
+
+    def placements_found(self, profile: str, number: int) -> None:
+        """So many placements may be tried for a pod group of this profile."""
+
+    def placement_tried(self, profile: str, fits: bool, began: float) -> None:
+        """A pod group was tried on one of them since then."""
+
+    def group_preemption_ran(self, status: str, began: float) -> None:
+        """Whom a pod group may displace was looked for since then, and came to this code's name."""
+
+    def post_filter_ran(self, plugin: str, status: str, began: float) -> None:
+        """A postFilter plugin was asked to make room for a pod, since then."""
 
 
 class NullObserver:
@@ -88,7 +102,16 @@ class NullObserver:
 
     def group_decided(self, profile: str) -> None: ...
 
-    def post_filter_ran(self, plugin: str) -> None: ...
+    def mark(self) -> float:
+        return 0.0
+
+    def placements_found(self, profile: str, number: int) -> None: ...
+
+    def placement_tried(self, profile: str, fits: bool, began: float) -> None: ...
+
+    def group_preemption_ran(self, status: str, began: float) -> None: ...
+
+    def post_filter_ran(self, plugin: str, status: str, began: float) -> None: ...
 
     def expression_failed(self, plugin: str, point: str) -> None: ...
 
