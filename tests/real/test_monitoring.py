@@ -215,17 +215,24 @@ def _cells(panel: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
     return itertools.product(range(place["x"], place["x"] + place["w"]), rows)
 
 
+def kustomized(assets: Path, folder: Path) -> Iterator[dict[str, Any]]:
+    """The objects that a kustomization makes."""
+    done = subprocess.run(
+        [assets / "kubectl", "kustomize", folder], capture_output=True, text=True, check=True
+    )
+    yield from yaml.safe_load_all(done.stdout)
+
+
 def test_the_folder_is_applied_as_a_whole(assets: Path) -> None:
     """kustomize makes of it all that a cluster with the Prometheus operator takes."""
-    done = subprocess.run(
-        [assets / "kubectl", "kustomize", FOLDER], capture_output=True, text=True, check=True
-    )
-    objects = {one["kind"]: one for one in yaml.safe_load_all(done.stdout)}
+    objects = {one["kind"]: one for one in kustomized(assets, FOLDER)}
     assert objects.keys() == {"ConfigMap", "ServiceMonitor", "PrometheusRule"}
     assert {one["metadata"]["namespace"] for one in objects.values()} == {"moorage-system"}
     assert json.loads(objects["ConfigMap"]["data"]["dashboard.json"])["title"] == "Moorage"
-    (service,) = yaml.safe_load_all(
-        (ROOT / "manifests/components/manager/service.yaml").read_text(encoding="utf-8")
+    (service,) = (
+        one
+        for one in kustomized(assets, ROOT / "manifests" / "components" / "manager")
+        if one["kind"] == "Service"
     )
     monitor = objects["ServiceMonitor"]["spec"]
     assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()

@@ -1,15 +1,16 @@
 """Build the control plane's binaries and promtool for tests and demos, once, into a cache folder
 outside the checkout.
 
-    python tests/tools/assets.py [1.36]     # progress goes to stderr, the folder is the last line
-                                            # of stdout
+    python tests/tools/assets.py [1.36|helm]    # progress goes to stderr, the folder is the last
+                                                # line of stdout
 
 Go's module proxy and checksum database are the only source: each folder beside this file is a Go
 module that pins what it builds (own modules, because the projects need different versions of
-the same libraries). With a version, the servers are those of that older Kubernetes.
+the same libraries). With a version, the servers are those of that older Kubernetes; `helm` alone is
+in a folder of its own.
 
 KUBEBUILDER_ASSETS works as for controller-runtime's envtest: a folder that already holds the
-binaries. When it is set, nothing is built. Only the standard library is used, so this runs before
+control plane's binaries. When it is set, none of these is built. Only the standard library is used, so this runs before
 any virtual environment exists.
 """
 
@@ -84,12 +85,17 @@ OLDER: Final = {"1.36": ("kube-apiserver", "kube-controller-manager", "kube-sche
 """Older Kubernetes that is tried too: what is built of module kubernetes-VERSION instead."""
 
 
+HELM: Final = Binary("helm", "helm", "helm.sh/helm/v4/cmd/helm")
+
+
 class AssetsError(Exception):
     """The binaries cannot be had; the message says what to do."""
 
 
 def binaries(older: str = "") -> tuple[Binary, ...]:
-    """What to build; ``older`` is one of OLDER."""
+    """What to build; ``older`` is one of OLDER, or "helm"."""
+    if older == HELM.name:
+        return (HELM,)
     names = OLDER[older] if older else ()
     return tuple(
         binary._replace(module=f"{binary.module}-{older}") if binary.name in names else binary
@@ -101,8 +107,8 @@ def folder(older: str = "") -> Path:
     """The folder of the binaries: KUBEBUILDER_ASSETS, or a cache folder named after all that
     decides its content.
     """
-    if given := os.environ.get("KUBEBUILDER_ASSETS"):
-        return Path(given).expanduser().resolve()
+    if given := _given(older):
+        return given
     wanted = binaries(older)
     key = hashlib.sha256(repr(wanted).encode())
     for module in sorted({binary.module for binary in wanted}):
@@ -120,7 +126,7 @@ def missing(where: Path, older: str = "") -> list[Binary]:
 def ensure(older: str = "") -> Path:
     """Build what is missing and return the folder. Raises AssetsError when that is impossible."""
     where = folder(older)
-    if os.environ.get("KUBEBUILDER_ASSETS"):
+    if _given(older):
         if lacking := missing(where):
             names = ", ".join(binary.name for binary in lacking)
             raise AssetsError(
@@ -133,11 +139,17 @@ def ensure(older: str = "") -> Path:
         # A second run waits for the first instead of building the same again.
         fcntl.flock(lock, fcntl.LOCK_EX)
         for binary in missing(where, older):
-            if older and binary in BINARIES:
+            if older in OLDER and binary in BINARIES:
                 os.link(ensure() / binary.name, where / binary.name)
             else:
                 _build(binary, where)
     return where
+
+
+def _given(older: str) -> Path | None:
+    """The folder that KUBEBUILDER_ASSETS names; such folders have no helm."""
+    given = os.environ.get("KUBEBUILDER_ASSETS")
+    return Path(given).expanduser().resolve() if given and older != HELM.name else None
 
 
 def _build(binary: Binary, where: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
-RBAC = Path(__file__).parents[3] / "manifests" / "components" / "rbac"
+COMPONENTS = Path(__file__).parents[3] / "manifests" / "components"
 
 
 class CountingKube(InMemoryKube):
@@ -77,8 +78,10 @@ def test_the_rights_are_those_of_the_manifests() -> None:
     to ask go without saying.
     """
     given = set()
-    for file, home in (("cluster-role.yaml", False), ("role.yaml", True)):
-        for rule in yaml.safe_load((RBAC / file).read_text())["rules"]:
+    for component, (file, home) in itertools.product(
+        ("rbac", "rbac-deciding"), (("cluster-role.yaml", False), ("role.yaml", True))
+    ):
+        for rule in yaml.safe_load((COMPONENTS / component / file).read_text())["rules"]:
             for resource in rule["resources"]:
                 given |= {
                     AccessRight(verb, rule["apiGroups"][0], resource, home)
