@@ -28,7 +28,8 @@ $(STAMP):
 	@touch $@
 
 .PHONY: assets
-assets: setup ## build etcd, kube-apiserver, kubectl, promtool and the rest into a cache folder (first time: minutes)
+assets: setup ## build etcd, kube-apiserver, kubectl, promtool, helm and the rest into a cache folder (first time: minutes)
+	@$(PYTHON) tests/tools/assets.py helm
 	@$(PYTHON) tests/tools/assets.py
 
 .PHONY: test
@@ -42,7 +43,7 @@ test-all: setup try-assets ## what `make test` runs, and the longer suites
 # Where Go is absent, tests on a real API server are skipped and say so. Never where CI is set.
 .PHONY: try-assets
 try-assets: setup
-	@$(PYTHON) tests/tools/assets.py || { test -z "$${CI:-}" && ! command -v go > /dev/null; }
+	@{ $(PYTHON) tests/tools/assets.py && $(PYTHON) tests/tools/assets.py helm; } || { test -z "$${CI:-}" && ! command -v go > /dev/null; }
 
 .PHONY: lint
 lint: setup ## run ruff and the import contracts
@@ -58,7 +59,7 @@ format: setup ## rewrite the source as ruff wants it
 	@$(VENV)/bin/ruff format
 
 .PHONY: generate
-generate: setup ## rewrite the generated files: crds/, and docs/ of conditions, plugins and metrics
+generate: setup try-assets ## rewrite the generated files: crds/, the chart, and docs/ of conditions, plugins and metrics
 	@$(PYTHON) -m tests.generate
 
 .PHONY: screenshots

@@ -12,6 +12,7 @@ from pathlib import Path
 from moorage.api import crd_files
 from tests import dashboard, reference_of_inputs, reference_of_outputs, reference_pages
 from tests.conformance import known
+from tests.packaging import chart, kustomizing
 
 ROOT = Path(__file__).parent.parent
 Files = Mapping[str, str]
@@ -28,11 +29,19 @@ GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
 written by hand.
 """
 
+KUSTOMIZED: tuple[tuple[str, Callable[[], Files]], ...] = (
+    ("operator/moorage/data/install", kustomizing.files),
+    ("manifests/chart", chart.files),
+)
+"""The same, of what kubectl makes of manifests/; without kubectl they stay as they are. All files
+of these folders are generated.
+"""
 
-def outdated() -> dict[Path, str]:
+
+def outdated(table: tuple[tuple[str, Callable[[], Files]], ...] = GENERATED) -> dict[Path, str]:
     """Files that are missing or differ from what they should be, with what they should be."""
     wanted = {
-        ROOT / folder / name: text for folder, files in GENERATED for name, text in files().items()
+        ROOT / folder / name: text for folder, files in table for name, text in files().items()
     }
     return {
         path: text
@@ -49,9 +58,15 @@ def main() -> int:
     )
     check = parser.parse_args().check
     late = outdated()
+    if kustomizing.kubectl().exists():
+        # after those that it reads
+        late |= outdated(KUSTOMIZED)
+    else:
+        sys.stdout.write("not looked at, as kubectl is not built (make assets): manifests/chart\n")
     for path, text in late.items():
         sys.stdout.write(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}\n")
         if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     return 1 if check and late else 0
 

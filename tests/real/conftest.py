@@ -3,8 +3,6 @@ for the whole run.
 """
 
 import contextlib
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +16,7 @@ from tests.rig.objects import create
 from tests.rig.operators import install
 from tests.rig.pod_groups import PROFILE as GROUPS_PROFILE
 from tests.tools import assets as binaries
+from tests.tools.required_assets import required_assets
 
 REAL: Final = "kube-apiserver"
 SERVERS: Final = (REAL, pytest.param("towtank", marks=pytest.mark.embedded))
@@ -37,16 +36,7 @@ def assets(request: pytest.FixtureRequest) -> Path:
     """The folder of etcd, kube-apiserver and the rest, of the version that `--kubernetes` names;
     without it the test fails, or is skipped where Go is absent.
     """
-    older = str(request.config.getoption("--kubernetes"))
-    where = binaries.folder(older)
-    if lacking := [binary.name for binary in binaries.missing(where, older)]:
-        message = f"{where} lacks {', '.join(lacking)}"
-        if shutil.which("go") or os.environ.get("CI") or os.environ.get("KUBEBUILDER_ASSETS"):
-            pytest.fail(f"{message}: run `make assets`")
-        pytest.skip(
-            f"NOT TESTED ON A REAL API SERVER: {message}, and there is no Go to build them with"
-        )
-    return where
+    return required_assets(str(request.config.getoption("--kubernetes")))
 
 
 @pytest.fixture(scope="session")

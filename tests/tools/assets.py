@@ -10,8 +10,8 @@ the same libraries). With a version, the servers are those of that older Kuberne
 in a folder of its own.
 
 KUBEBUILDER_ASSETS works as for controller-runtime's envtest: a folder that already holds the
-control plane's binaries. When it is set, none of these is built. Only the standard library is used, so this runs before
-any virtual environment exists.
+control plane's binaries. When it is set, none of these is built. Only the standard library is used,
+so this runs before any virtual environment exists.
 """
 
 import fcntl

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
+_INSTALL = _PACKAGE / "data" / "install"
+"""Generated from manifests/ (tests/generate.py)."""
 
 
 class ResourceMissing(Exception):
@@ -23,6 +25,43 @@ def crds() -> str:
 def samples() -> str:
     """The sample profiles, a PluginConfig and pods for them, likewise."""
     return _documents("manifests/samples")
+
+
+def variants() -> tuple[str, ...]:
+    """The names of the ways to run the operator."""
+    return _names("variants")
+
+
+def components() -> tuple[str, ...]:
+    """The names of the options that go with any variant."""
+    return _names("components")
+
+
+def variant(name: str) -> str:
+    """All objects of a variant: the CRDs and the rest."""
+    return crds() + "---\n" + _installed(f"variants/{name}")
+
+
+def component(name: str) -> str:
+    """The objects that a component adds to a variant's."""
+    return _installed(f"components/{name}")
+
+
+def next_profile(name: str) -> str:
+    """The profile to apply once the variant runs; "" for a variant without."""
+    return _installed(f"profiles/{name}") if name in _names("profiles") else ""
+
+
+def _installed(name: str) -> str:
+    """A file of data/install."""
+    file = _INSTALL / f"{name}.yaml"
+    if not file.is_file():
+        raise ResourceMissing(f"{file} is missing")
+    return file.read_text(encoding="utf-8")
+
+
+def _names(folder: str) -> tuple[str, ...]:
+    return tuple(sorted(file.stem for file in (_INSTALL / folder).glob("*.yaml")))
 
 
 def _documents(folder: str) -> str:
