@@ -17,7 +17,8 @@ from tests.packaging import chart, kustomizing
 ROOT = Path(__file__).parent.parent
 Files = Mapping[str, str]
 
-GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
+Table = tuple[tuple[str, Callable[[], Files]], ...]
+GENERATED: Table = (
     ("crds", crd_files.crd_documents),
     ("docs", reference_pages.pages),
     ("docs", reference_of_inputs.pages),
@@ -29,7 +30,7 @@ GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
 written by hand.
 """
 
-KUSTOMIZED: tuple[tuple[str, Callable[[], Files]], ...] = (
+KUSTOMIZED: Table = (
     ("operator/moorage/data/install", kustomizing.files),
     ("manifests/chart", chart.files),
 )
@@ -38,7 +39,7 @@ of these folders are generated.
 """
 
 
-def outdated(table: tuple[tuple[str, Callable[[], Files]], ...] = GENERATED) -> dict[Path, str]:
+def outdated(table: Table = GENERATED) -> dict[Path, str]:
     """Files that are missing or differ from what they should be, with what they should be."""
     wanted = {
         ROOT / folder / name: text for folder, files in table for name, text in files().items()
@@ -57,17 +58,19 @@ def main() -> int:
         "--check", action="store_true", help="change nothing, name what is out of date"
     )
     check = parser.parse_args().check
-    late = outdated()
+    tables = [GENERATED]
     if kustomizing.kubectl().exists():
-        # after those that it reads
-        late |= outdated(KUSTOMIZED)
+        tables.append(KUSTOMIZED)  # of files that the others are among
     else:
-        sys.stdout.write("not looked at, as kubectl is not built (make assets): manifests/chart\n")
-    for path, text in late.items():
-        sys.stdout.write(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}\n")
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        sys.stdout.write("without kubectl (make assets) left as it is: manifests/chart\n")
+    late = False
+    for table in tables:
+        for path, text in outdated(table).items():
+            late = True
+            sys.stdout.write(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}\n")
+            if not check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
     return 1 if check and late else 0
 
 

@@ -43,6 +43,7 @@ OBJECTS = [
 
 def one(variant: str, kind: str) -> Body:
     """The only object of a kind."""
+    body: Body
     (body,) = (body for body in DOCUMENTS[variant] if body["kind"] == kind)
     return body
 

@@ -33,7 +33,11 @@ def crd(model: type[SchedulerProfile] | type[PluginConfig]) -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{GROUP}"},
+        "metadata": {
+            "name": f"{kind.plural}.{GROUP}",
+            # no instance: they belong to all installations
+            "labels": {"app.kubernetes.io/part-of": "moorage"},
+        },
         "spec": {
             "group": GROUP,
             "scope": "Cluster",
