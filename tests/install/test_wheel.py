@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from moorage.apps import resources
 from tests.rig.operators import ROOT
 
 
@@ -100,3 +101,9 @@ def test_the_page_is_in_the_wheel(moorage: Path) -> None:
     wanted = sorted(str(path.relative_to(static)) for path in static.rglob("*") if path.is_file())
     assert "index.html" in wanted
     assert run(moorage.with_name("python"), "-I", "-c", listed).split("\n")[:-1] == wanted
+
+
+def test_the_variants_go_with_it(moorage: Path) -> None:
+    """They are what the checkout has, with the CRDs."""
+    read = "from moorage.apps import resources; print(resources.variant('ha'), end='')"
+    assert run(moorage.with_name("python"), "-I", "-c", read) == resources.variant("ha")
