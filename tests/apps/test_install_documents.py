@@ -68,7 +68,7 @@ def selectors(node: Any) -> Iterator[Body]:
 
 
 def test_the_names() -> None:
-    """They are those of docs/install.md."""
+    """They are those of docs/tasks/install.md."""
     assert resources.variants() == ("default", "default-scheduler", "guest", "ha", "observer")
     assert {"monitoring", "namespaced-lease", "network-policy"} <= {*resources.components()}
     with pytest.raises(resources.ResourceMissing, match=r"variants/hat\.yaml is missing"):

@@ -38,7 +38,7 @@ _ABOUT: Final = {
     "image": "Where your registry has it. An empty tag is the chart's appVersion.",
     "config": "The operator's configuration, without apiVersion and kind: docs/configuration.md.",
     "crds": "They stay when the release goes.",
-    "namespace": "Whether the release's namespace is among the objects: docs/install.md.",
+    "namespace": "Whether the release's namespace is among the objects: docs/tasks/install.md.",
 }
 _HELPERS: Final = """\
 {{- define "moorage.image" -}}
