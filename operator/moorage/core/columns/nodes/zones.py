@@ -45,8 +45,9 @@ class NodeOrder:
         if self._zone_of.get(name) == zone:
             return
         if name in self._zone_of:
-            self.keep(self.names)
+            names = self.names
             self._take_out(name)
+            self._names, self._stands = names, True
         else:
             self._names, self._stands = None, False
         self._zone_of[name] = zone
