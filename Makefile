@@ -101,6 +101,13 @@ demo: setup ## show the operator at work on the embedded cluster; Ctrl-C ends al
 demo-real: setup assets ## the same on a real kube-apiserver
 	@$(PYTHON) -m tests.tools.demo_real $(DEMO)
 
+# Where the files will be uploaded to: what krew is told.
+RELEASE_URL ?=
+
+.PHONY: release
+release: setup ## write into dist/ what is handed out: make release [RELEASE_URL=https://...]
+	@$(PYTHON) -m tests.tools.release $(if $(RELEASE_URL),--url $(RELEASE_URL))
+
 .PHONY: clean
 clean: ## remove what was made here; the cache of assets stays
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -109,6 +109,7 @@ SUITES: Final = (
     Suite("page", 270, tests=("tests/page",), measures=False),
     Suite("page-speed", 60, tests=("tests/load/test_page.py",)),
     Suite("page-live", 120, tests=("tests/page_live",)),
+    Suite("release", 60, tests=("tests/release",), measures=False),
     Suite("install", 120, tests=("tests/install",), measures=False),
 )
 

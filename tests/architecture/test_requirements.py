@@ -42,14 +42,15 @@ def ranges(name: str) -> set[str]:
     return {line for line in lines if line}
 
 
-@pytest.mark.parametrize("name", ["run.txt", "tune.txt", "dev.txt"])
+@pytest.mark.parametrize("name", ["build.txt", "run.txt", "tune.txt", "dev.txt"])
 def test_requirements_are_pinned_and_hashed(name: str) -> None:
     """Every package has one version and its hashes, and no line says where from."""
-    assert len(pins(name)) > 10
+    assert len(pins(name)) > 3
 
 
 def test_tests_run_with_what_users_run() -> None:
-    """The development environment is the run-time one, with all extras, and more."""
+    """The development environment is the run-time one, with all extras, what builds, and more."""
+    assert pins("build.txt").items() <= pins("dev.txt").items()
     assert pins("run.txt").items() <= pins("tune.txt").items() <= pins("dev.txt").items()
 
 
@@ -75,10 +76,11 @@ def test_the_distributions_ask_for_what_is_pinned() -> None:
         for project in projects
         for requirement in project["dependencies"]
     }
-    ours = {f"{project['name']}=={project['version'].rpartition('.')[0]}.*" for project in projects}
-    assert len(projects) > 1
+    others = [project for project in projects if project["name"] != "moorage"]
+    ours = {f"{project['name']}=={project['version'].rpartition('.')[0]}.*" for project in others}
+    assert ours
     assert asked - ours == ranges("run.in")
-    assert asked & ours == ours - {f"moorage=={projects[0]['version'].rpartition('.')[0]}.*"}
+    assert asked & ours == ours
 
 
 @pytest.mark.parametrize("name", ["kubefacts", "towtank"])
