@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import functools
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import yaml
 
+from moorage import __version__
 from moorage.api.decoding import decoder
 from moorage.api.operator_config import OperatorConfiguration
 from tests.packaging.chart_templates import released, template
@@ -53,12 +53,6 @@ kind: OperatorConfiguration
 """
 
 
-def version() -> str:
-    """That of the project: the chart's, and the image's."""
-    text = (MANIFESTS.parent / "pyproject.toml").read_text(encoding="utf-8")
-    return str(tomllib.loads(text)["project"]["version"])
-
-
 def files() -> Mapping[str, str]:
     """The generated files of manifests/chart."""
     about = {
@@ -66,8 +60,8 @@ def files() -> Mapping[str, str]:
         "name": "moorage",
         "description": "A Kubernetes scheduler whose profiles and plugins are custom resources",
         "type": "application",
-        "version": version(),
-        "appVersion": version(),
+        "version": __version__,
+        "appVersion": __version__,
         "kubeVersion": ">=1.35.0-0",
     }
     return {

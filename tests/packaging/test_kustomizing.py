@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from moorage import __version__
 from tests.generate import KUSTOMIZED, ROOT
 from tests.packaging import chart, kustomizing
 
@@ -30,7 +31,7 @@ def test_the_version_is_the_projects() -> None:
         body for body in kustomizing.rendered("default") if body["kind"] == "Deployment"
     )
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == f"moorage:{chart.version()}"
+    assert container["image"] == f"moorage:{__version__}"
 
 
 def test_a_variant_that_values_cannot_give_is_refused() -> None:
