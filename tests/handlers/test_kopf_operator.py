@@ -16,6 +16,7 @@ from aiohttp import web
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
 from moorage.handlers import kopf_operator
+from moorage.handlers.admission import Admission
 from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
 from moorage.ports.http_calls import HttpCall
 from tests.handlers.fake_api import FakeApi
@@ -51,14 +52,17 @@ async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> No
 
 @asynccontextmanager
 async def kopf_on(
-    api: FakeApi, engine: RecordingReceiver, kubeconfig: str = ""
+    api: FakeApi,
+    engine: RecordingReceiver,
+    kubeconfig: str = "",
+    admission: Admission | None = None,
 ) -> AsyncIterator[tuple[EmbeddedKopf, KubeSession]]:
     """Kopf at work, the comparison beside it; all ended afterwards."""
     async with api.serve() as server:
         clock = SystemClock()
         session = await KubeSession.open(KubeSource(kubeconfig, server), "test", clock)
         embedded = EmbeddedKopf(
-            engine, KopfConnection(server, session.new_client_session, session, clock)
+            engine, KopfConnection(server, session.new_client_session, session, clock), admission
         )
         assert str(embedded.problem) == "profiles are not listed yet"
         await embedded.start()

@@ -167,8 +167,13 @@ def name_conflicts(records: Iterable[ProfileRecord]) -> Iterator[tuple[ProfileRe
         name = record.resolution.scheduler_name
         owner = owners.setdefault(name, record)
         if owner is not record:
-            text = (
-                f"SchedulerProfile {owner.name!r} is older and has this schedulerName already; "
-                f"choose another one"
-            )
-            yield record, FieldError("schedulerName", name, text, ConditionReason.NAME_CONFLICT)
+            yield record, name_conflict(owner, name)
+
+
+def name_conflict(owner: ProfileRecord, scheduler_name: str) -> FieldError:
+    """What is wrong with a profile that is younger than the one which has its schedulerName."""
+    text = (
+        f"SchedulerProfile {owner.name!r} is older and has this schedulerName already; "
+        f"choose another one"
+    )
+    return FieldError("schedulerName", scheduler_name, text, ConditionReason.NAME_CONFLICT)

@@ -37,6 +37,7 @@ from moorage.engine.intake.synced_kinds import SyncedKinds
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecords
 from moorage.engine.profiles.activation import RevisionActivator, SwapTargets
+from moorage.engine.profiles.admission import AdmissionJudge
 from moorage.engine.profiles.desired_status import StatusBuilder
 from moorage.engine.profiles.list_reactions import ListReactions
 from moorage.engine.profiles.ownership import ProfileOwnership, may_hold_leases
@@ -245,6 +246,7 @@ class EngineParts:
             listener=guarded_port(reports),
             ports=ports,
         )
+        self.admission_judge = AdmissionJudge(self.records, resolver, self.config.controller_name)
         self.quarantine = PluginQuarantine(registry, ports.reads, ownership.own_lease, self.swapper)
         self.replica_monitor = ReplicaMonitor(
             live=self.live,

@@ -3,7 +3,8 @@ else.
 
 Only ``on.event`` handlers in a registry of our own: Kopf then writes nothing to the objects,
 neither finalizers nor annotations, and needs no more than list and watch on both kinds and on
-customresourcedefinitions (it notices when the CRDs come).
+customresourcedefinitions (it notices when the CRDs come). Where objects are judged before they are
+stored (``handlers.admission``), that is no write either.
 
 It is started by ``kopf.spawn_tasks``, not ``kopf.operator``: the latter, when it stops, cancels
 every task that was created in the loop after it, bindings in flight included. Whoever calls
@@ -22,7 +23,9 @@ from typing import Any, cast
 import kopf
 
 from moorage.api.v1alpha1.common import GROUP, VERSION
+from moorage.handlers import admission as admission_handlers
 from moorage.handlers import plugin_config_handler, profile_handler
+from moorage.handlers.admission import Admission, RefusalsUnlogged, ReviewDoor
 from moorage.handlers.deliveries import ProfileReceiver
 from moorage.handlers.delivery_check import DeliveryCheck
 from moorage.ports.clock import Clock
@@ -85,9 +88,10 @@ class KopfBackoffs:
             yield 8.0
 
 
-def settings() -> kopf.OperatorSettings:
+def settings(door: ReviewDoor | None = None) -> kopf.OperatorSettings:
     """Kopf's settings where they differ from its defaults, each for the reason beside it."""
     made = kopf.OperatorSettings()
+    made.admission.server = door  # which webhooks there are is none of Kopf's: managed is None
     made.posting.enabled = False  # events are ours to post, with our names and limits
     made.process.ultimate_exiting_timeout = None  # else it sends SIGKILL to the process
     made.persistence.diffbase_storage = NoDifferences()
@@ -116,12 +120,20 @@ class OneLinePerCause(logging.Filter):
 
 class EmbeddedKopf:
     """Kopf in our event loop, and the comparison of what it delivers with what the API server
-    has.
+    has. ``admission``: where objects are judged before they are stored.
     """
 
-    def __init__(self, receiver: ProfileReceiver, connection: KopfConnection) -> None:
+    def __init__(
+        self,
+        receiver: ProfileReceiver,
+        connection: KopfConnection,
+        admission: Admission | None = None,
+    ) -> None:
         self._connection = connection
         self._registry = kopf.OperatorRegistry()
+        self._door = admission.door if admission is not None else None
+        if admission is not None:
+            admission_handlers.register(self._registry, GROUP, VERSION, admission.judge)
         self._register_login()
         kinds = [
             module.register(self._registry, GROUP, VERSION, receiver)
@@ -140,11 +152,16 @@ class EmbeddedKopf:
 
     async def start(self) -> None:
         """Start Kopf's tasks."""
-        logging.getLogger("kopf.objects").setLevel(logging.WARNING)  # it tells of every event
+        objects = logging.getLogger("kopf.objects")
+        objects.setLevel(logging.WARNING)  # it tells of every event
+        objects.addFilter(RefusalsUnlogged())
         for name in NOISY_LOGGERS:
             logging.getLogger(name).addFilter(OneLinePerCause(name))
         spawned = await kopf.spawn_tasks(
-            registry=self._registry, settings=settings(), clusterwide=True, standalone=True
+            registry=self._registry,
+            settings=settings(self._door),
+            clusterwide=True,
+            standalone=True,
         )
         self.tasks = (
             *spawned,
