@@ -15,7 +15,14 @@ from typing import cast
 import uvloop
 from aiohttp import web
 
-from moorage.adapters.https_server import HttpEndpoints, HttpsServer, ServerTrust
+from moorage.adapters.https_server import (
+    EndpointHandler,
+    HttpEndpoints,
+    HttpsServer,
+    ListenAddress,
+    RequestAnswerer,
+    ServerTrust,
+)
 from moorage.adapters.serving_certificates import SelfSignedCertificate, ServingCertificates
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import EdgeError, Retryable
@@ -73,9 +80,11 @@ async def paged(request: web.BaseRequest, path: str, query: dict[str, str]) -> w
 
 
 class Serving:
-    """A running server with its counts, and what its endpoints say."""
+    """A running server with its counts, and what its endpoints say; or it answers as ``given``
+    does.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, given: RequestAnswerer | None = None) -> None:
         clock = SystemClock()
         self.gate = Gate()
         self.wrong: dict[str, str] = {}
@@ -102,11 +111,18 @@ class Serving:
         self.certificates = ServingCertificates(
             SelfSignedCertificate(("localhost", "127.0.0.1"), clock), clock
         )
-        trust = ServerTrust(self.certificates, self.gate)
         self.server = HttpsServer(
-            endpoints, ("127.0.0.1", 0), trust, clock, lambda reason: self.refused.update([reason])
+            given or self.answering(endpoints),
+            ListenAddress("127.0.0.1", 0),
+            ServerTrust(self.certificates, self.gate.client_authorities),
+            clock,
+            lambda reason: self.refused.update([reason]),
         )
         self.port = 0
+
+    def answering(self, endpoints: HttpEndpoints) -> EndpointHandler:
+        """What answers: these endpoints, for whom the gate lets in."""
+        return EndpointHandler(endpoints, self.gate)
 
     async def items(self, count: int) -> AsyncGenerator[Mapping[str, object], None]:
         """So many."""
@@ -137,11 +153,16 @@ class Serving:
         return found
 
     async def ask(
-        self, path: str, *lines: str, method: str = "GET", client: ssl.SSLContext | None = None
+        self,
+        path: str,
+        *lines: str,
+        method: str = "GET",
+        client: ssl.SSLContext | None = None,
+        body: bytes = b"",
     ) -> tuple[int, str]:
         """Status and text of one request; 0 where nothing came."""
         head = "".join(f"{line}\r\n" for line in (f"{method} {path} HTTP/1.0", *lines))
-        found = await self.raw(head.encode() + b"\r\n", client)
+        found = await self.raw(head.encode() + b"\r\n" + body, client)
         line, _, text = found.partition(b"\r\n\r\n")
         return int(line.split()[1]) if line else 0, text.decode()
 
@@ -174,9 +195,9 @@ async def breaks() -> AsyncGenerator[Mapping[str, object], None]:
 
 
 @contextlib.asynccontextmanager
-async def serving() -> AsyncIterator[Serving]:
+async def serving(given: RequestAnswerer | None = None) -> AsyncIterator[Serving]:
     """One that listens, until the end."""
-    served = Serving()
+    served = Serving(given)
     served.port = await served.server.start()
     try:
         yield served
@@ -184,11 +205,15 @@ async def serving() -> AsyncIterator[Serving]:
         await served.server.stop()
 
 
-def run(scenario: Callable[[Serving], Awaitable[None]], loop: str = "asyncio") -> None:
+def run(
+    scenario: Callable[[Serving], Awaitable[None]],
+    loop: str = "asyncio",
+    given: Callable[[], RequestAnswerer | None] = lambda: None,
+) -> None:
     """Run it with a server, on a loop of its own."""
 
     async def main() -> None:
-        async with serving() as served:
+        async with serving(given()) as served:
             await scenario(served)
 
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:

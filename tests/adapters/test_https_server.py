@@ -20,7 +20,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moorage.adapters import https_server
-from moorage.adapters.https_server import HttpsServer, ServerTrust, answering, connections
+from moorage.adapters.https_server import (
+    HttpsServer,
+    ListenAddress,
+    ServerTrust,
+    answering,
+    connections,
+)
 from moorage.adapters.https_server.connections import ServerConnection, gives_way
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Retryable
@@ -265,8 +271,8 @@ def test_a_taken_port_is_an_error() -> None:
 
     async def scenario(served: Serving) -> None:
         other = HttpsServer(
-            answering.HttpEndpoints({}, {}, {}, bytes, dict),
-            ("127.0.0.1", served.port),
+            served.answering(answering.HttpEndpoints({}, {}, {}, bytes, dict)),
+            ListenAddress("127.0.0.1", served.port),
             _trust(served),
             SystemClock(),
             print,
@@ -284,8 +290,8 @@ def test_all_addresses_of_a_name() -> None:
     async def scenario(served: Serving) -> None:
         for address in ("localhost", "::", "0.0.0.0"):
             server = HttpsServer(
-                answering.HttpEndpoints({}, {}, {}, bytes, dict),
-                (address, 0),
+                served.answering(answering.HttpEndpoints({}, {}, {}, bytes, dict)),
+                ListenAddress(address, 0),
                 _trust(served),
                 SystemClock(),
                 print,
@@ -298,7 +304,7 @@ def test_all_addresses_of_a_name() -> None:
 
 
 def _trust(served: Serving) -> ServerTrust:
-    return ServerTrust(served.certificates, served.gate)
+    return ServerTrust(served.certificates, served.gate.client_authorities)
 
 
 # ---- what anybody may send -----------------------------------------------------------------------

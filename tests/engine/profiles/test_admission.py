@@ -123,7 +123,7 @@ def run(scenario: Callable[[Running], Any]) -> None:
     async def main() -> None:
         async with Running().leading() as world:
             world.kube.renewed.add(KUBE_SCHEDULER)
-            bad = {"ignoredResources": 3}
+            bad: dict[str, Any] = {"ignoredResources": 3}
             await settled(world, a_config("fit"), a_config("bad", **bad))
             await scenario(world)
 

@@ -1,5 +1,5 @@
 """Our HTTPS server, as kube-scheduler's: health for everybody; metrics, configuration and looks
-inside for those who have the right.
+inside for those who have the right. Admission has another one, for the API servers.
 
 Nobody can take up what others need: what a connection may send, how long it may take and how many
 there are is bounded. Where there are too many, one is closed for the new one, so a probe always
@@ -18,8 +18,8 @@ import itertools
 import logging
 import os
 import socket
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any, NamedTuple, Protocol, cast
 
 from aiohttp import web
 
@@ -36,12 +36,22 @@ from moorage.adapters.https_server.connections import (
     answered,
     gives_way,
 )
+from moorage.adapters.https_server.reviewing import ReviewHandler
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
 from moorage.ports.repeated_logs import once_per_cause
-from moorage.ports.requesters import Certificates, Gatekeeper
+from moorage.ports.requesters import Certificates
 
-__all__ = ["HealthCheck", "HttpEndpoints", "HttpsServer", "ItemSource", "ServerTrust"]
+__all__ = [
+    "EndpointHandler",
+    "HealthCheck",
+    "HttpEndpoints",
+    "HttpsServer",
+    "ItemSource",
+    "ListenAddress",
+    "ReviewHandler",
+    "ServerTrust",
+]
 
 log = logging.getLogger(__name__)
 
@@ -79,34 +89,62 @@ _REASONS = {
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
+class RequestAnswerer(Protocol):
+    """Answers requests, and sends the answers."""
+
+    body_bytes: int
+    """How much may come with a request."""
+
+    @property
+    def admitted(self) -> Collection[object]:
+        """Connections with requests that are not to be broken off for other connections."""
+
+    def answer(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
+        """Answer and send; what is returned has been sent."""
+
+
+class ListenAddress(NamedTuple):
+    """Where to listen; port 0 takes any free one. ``setting`` is what the port is configured by."""
+
+    host: str
+    port: int
+    setting: str = "serving.securePort"
+
+
+async def _nobody() -> str:
+    return ""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerTrust:
-    """What is shown to callers, and who says what they may see."""
+    """What is shown to callers, and what reads who vouches for theirs: certificates in PEM, "" for
+    nobody. It raises EdgeError.
+    """
 
     certificates: Certificates
-    gatekeeper: Gatekeeper
+    client_authorities: Callable[[], Awaitable[str]] = _nobody
 
 
 class HttpsServer:
-    """Serves at ``address`` and port; port 0 takes any free one. ``refused`` counts connections
-    that were ended, by a word for why.
+    """Serves what ``answering`` answers. ``refused`` counts connections that were ended, by a word
+    for why.
     """
 
     def __init__(
         self,
-        endpoints: HttpEndpoints,
-        address: tuple[str, int],
+        answering: RequestAnswerer,
+        address: ListenAddress,
         trust: ServerTrust,
         clock: Clock,
         refused: Callable[[str], None],
     ) -> None:
         self._address = address
         self._certificates = trust.certificates
-        self._gatekeeper = trust.gatekeeper
+        self._client_authorities = trust.client_authorities
         self._clock = clock
         self._authorities = ""
         self._refused = refused
-        self._answering = EndpointHandler(endpoints, trust.gatekeeper)
+        self._answering = answering
         self._connections: dict[ServerConnection, asyncio.Task[None]] = {}
         """With what agrees on TLS. Those that have done nothing for longest come first."""
         self._listening: dict[socket.socket, asyncio.Task[None]] = {}
@@ -114,7 +152,7 @@ class HttpsServer:
     async def start(self) -> int:
         """Listen; returns the port. Raises OSError when the address cannot be had."""
         self._http = web.Server(self._handle, handler_cancellation=True)
-        for listening in await _bound(*self._address):
+        for listening in await _bound(self._address):
             self._listening[listening] = asyncio.create_task(self._accept(listening), name="accept")
         return int(next(iter(self._listening)).getsockname()[1])
 
@@ -125,7 +163,7 @@ class HttpsServer:
                 if task.done():
                     task.result()
             try:
-                self._authorities = await self._gatekeeper.client_authorities()
+                self._authorities = await self._client_authorities()
             except EdgeError as error:
                 text = "whose client certificates count could not be read: %s"
                 log.warning(text, error, extra=once_per_cause("client authorities"))
@@ -169,7 +207,11 @@ class HttpsServer:
         if len(self._connections) >= MAX_CONNECTIONS:
             self._make_room()
         connection = ServerConnection(
-            self._http, self._certificates.context, self._refuse, self._forget
+            self._http,
+            self._certificates.context,
+            self._refuse,
+            self._forget,
+            self._answering.body_bytes,
         )
         self._connections[connection] = welcome = asyncio.create_task(
             self._welcome(connection, accepted), name="welcome"
@@ -229,10 +271,10 @@ def _welcomed(connection: ServerConnection, accepted: socket.socket, _: asyncio.
         connection.end()
 
 
-async def _bound(address: str, port: int) -> list[socket.socket]:
+async def _bound(address: ListenAddress) -> list[socket.socket]:
     """Sockets that listen at all addresses of that name. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(
-        address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     places = dict.fromkeys((family, place) for family, _, _, _, place in found)
     sockets: list[socket.socket] = []
@@ -242,7 +284,7 @@ async def _bound(address: str, port: int) -> list[socket.socket]:
     except OSError as error:
         for each in sockets:
             each.close()
-        where = f"serving.bindAddress {address}, serving.securePort {port}"
+        where = f"serving.bindAddress {address.host}, {address.setting} {address.port}"
         why = os.strerror(error.errno or 0).lower()
         raise OSError(error.errno, f"{where}: {why}") from error
     return sockets

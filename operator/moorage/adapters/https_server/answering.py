@@ -94,15 +94,18 @@ class EndpointHandler:
     under way and no health checks.
     """
 
+    body_bytes = 0
+    """None of the requests needs a body."""
+
     def __init__(self, endpoints: HttpEndpoints, gatekeeper: Gatekeeper) -> None:
         self._gatekeeper = gatekeeper
         self._health = {
             path: _Health(path, getattr(endpoints, path)) for path in ("healthz", "livez", "readyz")
         }
         self._pages: dict[str, _Page] = {
-            "/metrics": lambda request: _sent(request, _page(endpoints.metrics(), METRICS)),
-            "/configz": lambda request: _sent(
-                request, _page(_json({"componentconfig": endpoints.configz()}), JSON)
+            "/metrics": lambda request: sent(request, bytes_page(endpoints.metrics(), METRICS)),
+            "/configz": lambda request: sent(
+                request, bytes_page(_json({"componentconfig": endpoints.configz()}), JSON)
             ),
             **{
                 f"/debug/{name}": functools.partial(_send_array, items)
@@ -122,14 +125,14 @@ class EndpointHandler:
             if request.method not in ("GET", "HEAD"):
                 raise Denied(405, "only GET is allowed")
             if (health := self._health.get(name)) is not None:
-                return await _sent(request, health.answer(check, request))
+                return await sent(request, health.answer(check, request))
             rights, page = self._asked(request)
             await self._gatekeeper.admit(_token(request), _certified(request), rights)
             if request.path == _EVENTS:
                 return await page(request)  # lasts, and must keep nobody else out
             return await self._admitted(request, page)
         except Denied as denied:
-            return await _sent(request, _refusal(denied))
+            return await sent(request, refusal(denied))
 
     def _asked(self, request: web.BaseRequest) -> tuple[tuple[CallerRight, ...], _Page]:
         """What it takes to be answered, and what answers: an explanation tells of a pod, and of all
@@ -246,21 +249,23 @@ def _to_see(pod: str) -> tuple[CallerRight, ...]:
 # ---- what goes out -------------------------------------------------------------------------------
 
 
-async def _sent(request: web.BaseRequest, response: web.Response) -> web.Response:
+async def sent(request: web.BaseRequest, response: web.Response) -> web.Response:
     """The answer, once its reader has it, or nearly."""
     await response.prepare(request)
     await response.write_eof()
     return response
 
 
-def _page(body: bytes, content_type: str) -> web.Response:
+def bytes_page(body: bytes, content_type: str) -> web.Response:
+    """An answer of these bytes."""
     return web.Response(body=body, headers={**HEADERS, "Content-Type": content_type})
 
 
-def _refusal(denied: Denied) -> web.Response:
+def refusal(denied: Denied, allowed: str = "GET, HEAD") -> web.Response:
+    """The answer to a request that is not to be answered; ``allowed``: the methods that are."""
     more = {
         401: {"WWW-Authenticate": "Bearer"},
-        405: {"Allow": "GET, HEAD"},
+        405: {"Allow": allowed},
         429: {"Retry-After": "1"},
     }.get(denied.status, {})
     return web.Response(status=denied.status, text=f"{denied.text}\n", headers={**HEADERS, **more})
@@ -272,13 +277,13 @@ async def _send_explanation(
     explanation = await explain(kind, name)
     if explanation is None:
         raise Denied(404, f"there is no {kind} {name}")
-    return await _sent(request, _page(_json(explanation), JSON))
+    return await sent(request, bytes_page(_json(explanation), JSON))
 
 
 async def _send_array(items: ItemSource, request: web.BaseRequest) -> web.StreamResponse:
     """Answer with the items as one JSON array, sent as they come."""
     if request.method == "HEAD":
-        return await _sent(request, _page(b"", JSON))
+        return await sent(request, bytes_page(b"", JSON))
     response = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})
     async with contextlib.aclosing(items()) as each:
         first = await anext(each, None)  # what fails at once still gets a status of its own

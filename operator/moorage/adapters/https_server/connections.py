@@ -17,7 +17,7 @@ from moorage.ports.repeated_logs import once_per_bug
 log = logging.getLogger(__name__)
 
 HEAD_BYTES = 32 * 1024
-"""Of a request, all of it: none here needs a body."""
+"""Of a request, all of it but the body."""
 BUFFER_BYTES = 64 * 1024
 """Of an answer that is not read, before no more of it is made."""
 HEAD_SECONDS = 10.0
@@ -34,7 +34,9 @@ FaultListener = Callable[[str], None]
 
 
 class ServerConnection(web.RequestHandler):
-    """One connection's HTTP. ``refuse`` is told of its faults, ``ended`` when it is over."""
+    """One connection's HTTP. ``refuse`` is told of its faults, ``ended`` when it is over;
+    ``body_bytes`` may come with a request.
+    """
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class ServerConnection(web.RequestHandler):
         context: ssl.SSLContext | None,
         refuse: FaultListener,
         ended: Callable[[ServerConnection], None],
+        body_bytes: int = 0,
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(
@@ -59,7 +62,7 @@ class ServerConnection(web.RequestHandler):
         """Whether a request was answered, and the next one has not come."""
         self._refuse = refuse
         self._ended = ended
-        self._room = HEAD_BYTES
+        self._room = self._most = HEAD_BYTES + body_bytes
         self._wire: asyncio.Transport | None = None
         self._over = False
         self._deadline = loop.call_later(HEAD_SECONDS, self._late)
@@ -68,12 +71,12 @@ class ServerConnection(web.RequestHandler):
 
     def request_started(self) -> None:
         """A request has come in."""
-        self.idle, self._room = False, HEAD_BYTES
+        self.idle, self._room = False, self._most
         self._wait(REQUEST_SECONDS, self._late)
 
     def request_answered(self) -> None:
         """Wait for the next request: the last one is answered."""
-        self.idle = True
+        self.idle, self._room = True, self._most  # some of that one comes before it is started
         self._wait(IDLE_SECONDS, self.end)
 
     def end(self) -> None:

@@ -19,7 +19,14 @@ import moorage
 from moorage.adapters.authorization import ApiReviews
 from moorage.adapters.event_broadcaster import EventBroadcaster
 from moorage.adapters.http_extenders import HttpExtenderClient
-from moorage.adapters.https_server import HttpEndpoints, HttpsServer, ItemSource, ServerTrust
+from moorage.adapters.https_server import (
+    EndpointHandler,
+    HttpEndpoints,
+    HttpsServer,
+    ItemSource,
+    ListenAddress,
+    ServerTrust,
+)
 from moorage.adapters.kube_reads import HttpKubeReader
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_session.source import redacted
@@ -287,10 +294,14 @@ def _server(
     certificates: ServingCertificates,
     session: KubeSession,
 ) -> HttpsServer:
-    trust = ServerTrust(certificates, ApiReviews(session.call, given.clock))
-    address = (config.serving.bind_address, config.serving.secure_port)
-    refused = given.telemetry.connection_refused
-    return HttpsServer(endpoints, address, trust, given.clock, refused)
+    reviews = ApiReviews(session.call, given.clock)
+    return HttpsServer(
+        EndpointHandler(endpoints, reviews),
+        ListenAddress(config.serving.bind_address, config.serving.secure_port),
+        ServerTrust(certificates, reviews.client_authorities),
+        given.clock,
+        given.telemetry.connection_refused,
+    )
 
 
 def _on_the_side(
