@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import ipaddress
 import logging
-import re
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from moorage.adapters.certificate_loading import load_certificate
+from moorage.adapters.certificate_making import Period, Subject, made
 from moorage.ports.clock import Clock
 from moorage.ports.repeated_logs import once_per_cause
 
@@ -189,52 +185,7 @@ def _end(pem: bytes) -> datetime.datetime:
 
 def _signed_by_itself(names: Sequence[str], now: datetime.datetime) -> bytes:
     """A certificate for a server, and its key, in PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"moorage@{now:%s}")])
-    builder = x509.CertificateBuilder(
-        issuer_name=name,
-        subject_name=name,
-        public_key=key.public_key(),
-        serial_number=x509.random_serial_number(),
-        not_valid_before=now - datetime.timedelta(minutes=5),  # clients' clocks may be behind
-        not_valid_after=now + LIFETIME,
-    )
-    for extension, critical in _extensions(key.public_key(), names):
-        builder = builder.add_extension(extension, critical)
-    certificate = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
-    return certificate + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def _extensions(
-    key: ec.EllipticCurvePublicKey, names: Sequence[str]
-) -> Iterator[tuple[x509.ExtensionType, bool]]:
-    """Each with whether it is critical."""
     # so that clients can be given it as their authority
-    yield x509.BasicConstraints(ca=True, path_length=0), True
-    yield x509.KeyUsage(**{usage: usage in _USED_FOR for usage in _USAGES}), True
-    yield x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False
-    hosts = filter(_HOST.fullmatch, names)
-    yield x509.SubjectAlternativeName([*map(_alternative, hosts)]), False
-    yield x509.SubjectKeyIdentifier.from_public_key(key), False
-
-
-_USAGES = (
-    "digital_signature",
-    "content_commitment",
-    "key_encipherment",
-    "data_encipherment",
-    "key_agreement",
-    "key_cert_sign",
-    "crl_sign",
-    "encipher_only",
-    "decipher_only",
-)
-_USED_FOR = ("digital_signature", "key_cert_sign")
-_HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}")
-
-
-def _alternative(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
+    whom = Subject(f"moorage@{now:%s}", names, authority=True)
+    shown = made(whom, Period(now, LIFETIME))
+    return shown.certificate + shown.key
