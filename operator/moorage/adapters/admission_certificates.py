@@ -228,15 +228,18 @@ class SecretCertificate:
     async def run(self) -> None:
         """Look at the Secret until cancelled; the leader renews what is due."""
         while True:
-            try:
-                await self.look()
-            except EdgeError as error:
-                text = "%s, with the certificate of admission, is out of reach: %s"
-                log.warning(text, self._store, error, extra=once_per_failure(error))
+            await self.look()
             await self._clock.sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """One look. Raises EdgeError."""
+        """One look; where the Secret is out of reach, that is told."""
+        try:
+            await self._look()
+        except EdgeError as error:
+            text = "%s, with the certificate of admission, is out of reach: %s"
+            log.warning(text, self._store, error, extra=once_per_failure(error))
+
+    async def _look(self) -> None:
         secret = await self._store.read()
         data: SecretData = secret.data
         if self._store.open and (due := self._renewed(data)) is not None:

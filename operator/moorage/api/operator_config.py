@@ -17,6 +17,7 @@ from moorage.api import yaml_documents
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
 from moorage.api.duration_field import Duration
 from moorage.api.operator_options import (
+    AdmissionOptions,
     ClientConnectionOptions,
     ExtenderPolicy,
     LeaderElectionOptions,
@@ -50,6 +51,7 @@ class OperatorConfiguration(OptionsPart):
     leader_election: LeaderElectionOptions = LeaderElectionOptions()
     client_connection: ClientConnectionOptions = ClientConnectionOptions()
     serving: ServingOptions = ServingOptions()
+    admission: AdmissionOptions = AdmissionOptions()
     queue_sort: Annotated[str, to_come("PrioritySort")] = "PrioritySort"
     """The plugin that orders the queue, one for all profiles."""
     percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] = 100

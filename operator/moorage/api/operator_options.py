@@ -142,6 +142,25 @@ class ServingOptions(OptionsPart):
         return value
 
 
+class AdmissionOptions(OptionsPart):
+    """Whether profiles and PluginConfigs are judged before they are stored, and where API servers
+    ask.
+    """
+
+    enabled: bool = False
+    """Answer the API servers' admission reviews, over HTTPS."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 10260
+    """The port for that, at serving.bindAddress; 0 takes any free one."""
+    service_name: ObjectName = "moorage-admission"
+    """The Service by which API servers reach it, in the Lease's namespace: the certificate is for
+    its name.
+    """
+    secret_name: ObjectName = "moorage-admission-tls"  # noqa: S105 - a name
+    """The Secret there with the certificate (tls.crt, tls.key) and what signs it (ca.crt, ca.key);
+    without a ca.key, somebody else renews the certificate.
+    """
+
+
 class PluginPackages(OptionsPart):
     """Plugins from outside the tree."""
 

@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 import kopf
@@ -23,7 +23,7 @@ from moorage.ports.guards import FAULTS, log_bug
 from moorage.ports.requesters import Denied
 
 Judge: TypeAlias = Callable[[Kind, Body, Body | None], Verdict]
-Answer: TypeAlias = Callable[[], Awaitable[dict[str, Any]]]
+Answer: TypeAlias = Callable[[], Coroutine[Any, Any, dict[str, Any]]]
 Ask: TypeAlias = Callable[[Answer], Awaitable[dict[str, Any]]]
 """Has a question answered on the loop that Kopf runs on. Raises MainLoopBusy."""
 

@@ -29,7 +29,6 @@ from moorage.adapters.https_server import (
 )
 from moorage.adapters.kube_reads import HttpKubeReader
 from moorage.adapters.kube_session import KubeSession, KubeSource
-from moorage.adapters.kube_session.source import redacted
 from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.leader_election import LeaderElectionTimes, LeaderElector, SingleReplica
 from moorage.adapters.lease_store import KubeLeaseStore
@@ -40,7 +39,8 @@ from moorage.adapters.serving_certificates import ServingCertificates
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.apps.run import health, state_recording
+from moorage.apps.run import admission, health, state_recording
+from moorage.apps.run.admission import AdmissionEdges
 from moorage.apps.run.freed_memory import give_back
 from moorage.apps.run.home_namespace import ensure_namespace
 from moorage.apps.run.live_explanations import LiveExplanations
@@ -50,7 +50,7 @@ from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.recent_rates import RecentRates
 from moorage.apps.run.recorded_past import past_of
 from moorage.apps.run.replica_state import ReplicaState
-from moorage.apps.run.serving_place import certificates_of, host_name, served_at
+from moorage.apps.run.serving_place import certificates_of, configz, host_name, served_at
 from moorage.apps.run.side_loop import OneLoop, Side
 from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import SupervisedParts, Supervisor
@@ -172,7 +172,10 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     engine = Engine(config, ports, resolver, given.registry, given.actors)
     told = LeaseEvents(events, *home)
     recording = state_recording.joined(recorder, engine, session.call, telemetry, told)
-    kopf = EmbeddedKopf(engine, _kopf_connection(session, clock))
+    edges = AdmissionEdges(sessions.side, fence, side, clock, telemetry.connection_refused)
+    judging = admission.parts_of(config, engine, edges)
+    connection = KopfConnection(session.server, session.new_client_session, session, clock)
+    kopf = EmbeddedKopf(engine, connection, judging.handler)
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
@@ -196,7 +199,9 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
             "broken watches": watches.run,
             "comparison": comparison.run,
             "freed memory": lambda: give_back(clock),
-            **_on_the_side(side, pulse=pulse.run, serving=server.run, rates=rates.run),
+            **_on_the_side(
+                side, pulse=pulse.run, serving=server.run, rates=rates.run, **judging.runs
+            ),
             **recording.tasks,
         },
         prepare=lambda: ensure_namespace(session, clock, home[0]),
@@ -233,10 +238,6 @@ def _elector(
         session, election.resource_namespace, election.resource_name, times.renew_deadline
     )
     return LeaderElector(store, fence, given.clock, given.identity, times)
-
-
-def _kopf_connection(session: KubeSession, clock: Clock) -> KopfConnection:
-    return KopfConnection(session.server, session.new_client_session, session, clock)
 
 
 def _livez(
@@ -397,14 +398,3 @@ async def _warm(session: KubeSession) -> None:
         await session.warm(WARM_CONNECTIONS)
     except EdgeError as error:
         log.warning("connections could not be opened ahead: %s", error)
-
-
-# ---- what it says of itself ----------------------------------------------------------------------
-
-
-def configz(config: OperatorConfiguration) -> Mapping[str, object]:
-    """The configuration as it is in effect, for /configz; a password in an address is not shown."""
-    connection = config.client_connection
-    safe = connection.model_copy(update={"master": redacted(connection.master)})
-    shown = config.model_copy(update={"client_connection": safe})
-    return shown.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,11 +1,13 @@
-"""Where this replica answers, and what it shows there."""
+"""Where this replica answers, and what it shows there of itself."""
 
 from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from typing import Final
 
+from moorage.adapters.kube_session.source import redacted
 from moorage.adapters.serving_certificates import (
     CertificateFiles,
     SelfSignedCertificate,
@@ -40,6 +42,14 @@ def served_at(
     host = host_name() if address in _ALL_ADDRESSES else address
     shown = f"[{host}]" if ":" in host else host
     return ServedAt(f"https://{shown}:{state.port}", certificates.certificate)
+
+
+def configz(config: OperatorConfiguration) -> Mapping[str, object]:
+    """The configuration as it is in effect, for /configz; a password in an address is not shown."""
+    connection = config.client_connection
+    safe = connection.model_copy(update={"master": redacted(connection.master)})
+    shown = config.model_copy(update={"client_connection": safe})
+    return shown.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def host_name() -> str:

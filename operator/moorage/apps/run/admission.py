@@ -1,0 +1,112 @@
+"""Admission: the way of a review from the API server's request to the judge and back.
+
+The listener and its certificate are on the side loop; Kopf and the judge on the main loop, where
+the records are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from moorage.adapters.admission_certificates import SecretCertificate, SecretStore
+from moorage.adapters.https_server import HttpsServer, ListenAddress, ReviewHandler, ServerTrust
+from moorage.adapters.serving_certificates import SelfSignedCertificate, ServingCertificates
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.apps.run.side_loop import Side
+from moorage.engine.engine import Engine
+from moorage.handlers.admission import Admission, ReviewDoor
+from moorage.ports.clock import Clock
+from moorage.ports.http_calls import HttpSession
+from moorage.ports.leadership import Fence
+
+log = logging.getLogger(__name__)
+
+ADMISSION_PATH: Final = "/admission"
+ASSIGN_PATH: Final = "/assign"
+
+Assign = Callable[[bytes], bytes]
+"""Answers an AdmissionReview of a pod (JSON); never raises. Called on the side."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AdmissionParts:
+    """What Kopf is given, and what runs on the side for ever, by name; nothing where admission is
+    not enabled.
+    """
+
+    handler: Admission | None = None
+    runs: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = dataclasses.field(
+        default_factory=dict
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AdmissionEdges:
+    """What the listener needs. ``session`` belongs to the side."""
+
+    session: HttpSession
+    fence: Fence
+    side: Side
+    clock: Clock
+    refused: Callable[[str], None]
+
+
+def parts_of(
+    config: OperatorConfiguration,
+    engine: Engine,
+    edges: AdmissionEdges,
+    assign: Assign | None = None,
+) -> AdmissionParts:
+    """Admission as it is configured. ``assign`` answers for pods; None: nobody does."""
+    if not config.admission.enabled:
+        return AdmissionParts()
+    door = ReviewDoor(edges.side.ask)
+    reviews = {ADMISSION_PATH: door.review}
+    if assign is not None:
+        reviews[ASSIGN_PATH] = functools.partial(_answered, assign)
+    certificate = _certificate(config, edges)
+    shown = ServingCertificates(certificate, edges.clock)
+    server = HttpsServer(
+        ReviewHandler(reviews),
+        ListenAddress(config.serving.bind_address, config.admission.port, "admission.port"),
+        ServerTrust(shown),
+        edges.clock,
+        edges.refused,
+    )
+    return AdmissionParts(
+        Admission(engine.admission_judge.judge, door),
+        {
+            "admission": functools.partial(_serve, server, shown, certificate),
+            "certificate of admission": certificate.run,
+        },
+    )
+
+
+def _certificate(config: OperatorConfiguration, edges: AdmissionEdges) -> SecretCertificate:
+    namespace, admission = config.leader_election.resource_namespace, config.admission
+    store = SecretStore(edges.session, namespace, admission.secret_name, edges.fence)
+    hosts = (f"{admission.service_name}.{namespace}.svc",)
+    own = SelfSignedCertificate(hosts, edges.clock)
+    return SecretCertificate(store, hosts, edges.clock, own)
+
+
+async def _serve(
+    server: HttpsServer, shown: ServingCertificates, certificate: SecretCertificate
+) -> None:
+    """Listen until cancelled. Raises OSError where the port cannot be had."""
+    await certificate.look()
+    shown.refresh("")
+    port = await server.start()
+    log.info("admission reviews are answered", extra={"port": port})
+    try:
+        await server.run()
+    finally:
+        await server.stop()
+
+
+async def _answered(assign: Assign, body: bytes) -> bytes:
+    return assign(body)
