@@ -371,6 +371,26 @@ def test_what_cannot_be_read_changes_nothing(
     assert "Secret moorage-system/moorage-admission-tls, with the certificate" in caplog.text
 
 
+def test_without_a_secret_nobody_has_installed_admission(caplog: pytest.LogCaptureFixture) -> None:
+    """That is not told; as soon as there is one, it counts."""
+
+    async def scenario() -> None:
+        clock = ManualClock()
+        api = OneSecret(with_authority({}, HOSTS, clock.now()))
+        api.broken = NotFound("GET", 404, "NotFound")
+        replica = Replica(api, clock, leads=True)
+        async with looking(replica):
+            await clock.advance(3 * LOOK_SECONDS)
+            assert not replica.source.found.is_set()
+            api.broken = None
+            await clock.advance(LOOK_SECONDS)
+            assert replica.source.found.is_set()
+            assert replica.shows == api.data["tls.crt"].strip()
+
+    asyncio.run(scenario())
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
 def test_a_secret_that_is_emptied_is_shown_on(caplog: pytest.LogCaptureFixture) -> None:
     """As by an apply of the one that is shipped; an authority that is nonsense is told once."""
 

@@ -8,6 +8,7 @@ nobody renews here.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import dataclasses
 import datetime
@@ -28,7 +29,7 @@ from moorage.adapters.certificate_making import (
     made,
 )
 from moorage.ports.clock import Clock
-from moorage.ports.errors import EdgeError, Retryable
+from moorage.ports.errors import EdgeError, NotFound, Retryable
 from moorage.ports.http_calls import HttpCall, HttpSession
 from moorage.ports.leadership import Fence
 from moorage.ports.repeated_logs import once_per_cause, once_per_failure
@@ -217,6 +218,8 @@ class SecretCertificate:
         self._clock = clock
         self._first = first
         self._pem = b""
+        self.found = asyncio.Event()
+        """Set once the Secret was seen: until then nobody wants to be answered."""
 
     def __str__(self) -> str:
         return str(self._store)
@@ -232,15 +235,20 @@ class SecretCertificate:
             await self._clock.sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """One look; where the Secret is out of reach, that is told."""
+        """One look; where the Secret is out of reach, that is told. That there is none says no more
+        than that nobody has installed admission.
+        """
         try:
             await self._look()
         except EdgeError as error:
+            if isinstance(error, NotFound) and not self.found.is_set():
+                return
             text = "%s, with the certificate of admission, is out of reach: %s"
             log.warning(text, self._store, error, extra=once_per_failure(error))
 
     async def _look(self) -> None:
         secret = await self._store.read()
+        self.found.set()
         data: SecretData = secret.data
         if self._store.open and (due := self._renewed(data)) is not None:
             await self._store.replace(secret.holding(due))

@@ -148,7 +148,7 @@ class AdmissionOptions(OptionsPart):
     """
 
     enabled: bool = False
-    """Answer the API servers' admission reviews, over HTTPS."""
+    """Answer the API servers' admission reviews, over HTTPS, as soon as the Secret is there."""
     port: Annotated[int, Field(ge=0, le=65535)] = 10260
     """The port for that, at serving.bindAddress; 0 takes any free one."""
     service_name: ObjectName = "moorage-admission"

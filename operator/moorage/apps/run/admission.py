@@ -97,8 +97,10 @@ def _certificate(config: OperatorConfiguration, edges: AdmissionEdges) -> Secret
 async def _serve(
     server: HttpsServer, shown: ServingCertificates, certificate: SecretCertificate
 ) -> None:
-    """Listen until cancelled. Raises OSError where the port cannot be had."""
-    await certificate.look()
+    """Listen from the moment that there is a Secret until cancelled. Raises OSError where the port
+    cannot be had.
+    """
+    await certificate.found.wait()
     shown.refresh("")
     port = await server.start()
     log.info("admission reviews are answered", extra={"port": port})
