@@ -250,7 +250,7 @@ class Replica:
             self.fence.extend(float("inf"))
         store = SecretStore(api, "moorage-system", "moorage-admission-tls", self.fence)
         self.own = SelfSignedCertificate(HOSTS, clock)
-        self.source = SecretCertificate(store, HOSTS, clock, self.own)
+        self.source = SecretCertificate(store, HOSTS, clock, self.own.read)
 
     @property
     def shows(self) -> bytes:

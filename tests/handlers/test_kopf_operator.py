@@ -16,7 +16,7 @@ from aiohttp import web
 from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
 from moorage.handlers import kopf_operator
-from moorage.handlers.admission import Admission
+from moorage.handlers.admission_handler import Admission
 from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
 from moorage.ports.http_calls import HttpCall
 from tests.handlers.fake_api import FakeApi

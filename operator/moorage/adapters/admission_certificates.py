@@ -14,8 +14,8 @@ import dataclasses
 import datetime
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -194,16 +194,9 @@ class SecretStore:
             self._fence.check(f"PUT {self._path}")
 
 
-class CertificateSource(Protocol):
-    """Where a certificate comes from."""
-
-    def read(self) -> bytes:
-        """The newest one, with those that vouch for it and its key, in PEM."""
-
-
 class SecretCertificate:
-    """The certificate in a Secret, for a server at these hosts. Until there is one it is that of
-    ``first``, which no API server believes.
+    """The certificate in a Secret, for a server at these hosts. Until there is one it is what
+    ``first`` gives, certificate and key in PEM, which no API server believes.
     """
 
     def __init__(
@@ -211,7 +204,7 @@ class SecretCertificate:
         store: SecretStore,
         hosts: Sequence[str],
         clock: Clock,
-        first: CertificateSource,
+        first: Callable[[], bytes],
     ) -> None:
         self._store = store
         self._hosts = hosts
@@ -226,7 +219,7 @@ class SecretCertificate:
 
     def read(self) -> bytes:
         """As the Secret had it at the last look; what cannot be found there stays."""
-        return self._pem or self._first.read()
+        return self._pem or self._first()
 
     async def run(self) -> None:
         """Look at the Secret until cancelled; the leader renews what is due."""

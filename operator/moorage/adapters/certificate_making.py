@@ -88,16 +88,7 @@ class Signer:
 def made(whom: Subject, period: Period, signer: Signer | None = None) -> CertificateAndKey:
     """A certificate with a new key; without ``signer`` it is signed by itself."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, whom.name)])
-    end = period.now + period.lifetime
-    builder = x509.CertificateBuilder(
-        issuer_name=subject if signer is None else signer.certificate.subject,
-        subject_name=subject,
-        public_key=key.public_key(),
-        serial_number=x509.random_serial_number(),
-        not_valid_before=period.now - BACKDATED,
-        not_valid_after=end if signer is None else min(end, signer.certificate.not_valid_after_utc),
-    )
+    builder = _builder(whom, period, signer, key.public_key())
     for extension, critical in _extensions(key.public_key(), whom):
         builder = builder.add_extension(extension, critical)
     if signer is not None:
@@ -107,6 +98,21 @@ def made(whom: Subject, period: Period, signer: Signer | None = None) -> Certifi
     return CertificateAndKey(
         signed.public_bytes(Encoding.PEM),
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )
+
+
+def _builder(
+    whom: Subject, period: Period, signer: Signer | None, key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, whom.name)])
+    end = period.now + period.lifetime
+    return x509.CertificateBuilder(
+        issuer_name=subject if signer is None else signer.certificate.subject,
+        subject_name=subject,
+        public_key=key,
+        serial_number=x509.random_serial_number(),
+        not_valid_before=period.now - BACKDATED,
+        not_valid_after=end if signer is None else min(end, signer.certificate.not_valid_after_utc),
     )
 
 

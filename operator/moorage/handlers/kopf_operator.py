@@ -4,7 +4,7 @@ else.
 Only ``on.event`` handlers in a registry of our own: Kopf then writes nothing to the objects,
 neither finalizers nor annotations, and needs no more than list and watch on both kinds and on
 customresourcedefinitions (it notices when the CRDs come). Where objects are judged before they are
-stored (``handlers.admission``), that is no write either.
+stored (``handlers.admission_handler``), that is no write either.
 
 It is started by ``kopf.spawn_tasks``, not ``kopf.operator``: the latter, when it stops, cancels
 every task that was created in the loop after it, bindings in flight included. Whoever calls
@@ -23,9 +23,8 @@ from typing import Any, cast
 import kopf
 
 from moorage.api.v1alpha1.common import GROUP, VERSION
-from moorage.handlers import admission as admission_handlers
-from moorage.handlers import plugin_config_handler, profile_handler
-from moorage.handlers.admission import Admission, RefusalsUnlogged, ReviewDoor
+from moorage.handlers import admission_handler, plugin_config_handler, profile_handler
+from moorage.handlers.admission_handler import Admission, RefusalsUnlogged, ReviewDoor
 from moorage.handlers.deliveries import ProfileReceiver
 from moorage.handlers.delivery_check import DeliveryCheck
 from moorage.ports.clock import Clock
@@ -133,7 +132,7 @@ class EmbeddedKopf:
         self._registry = kopf.OperatorRegistry()
         self._door = admission.door if admission is not None else None
         if admission is not None:
-            admission_handlers.register(self._registry, GROUP, VERSION, admission.judge)
+            admission_handler.register(self._registry, GROUP, VERSION, admission.judge)
         self._register_login()
         kinds = [
             module.register(self._registry, GROUP, VERSION, receiver)

@@ -12,7 +12,7 @@ import pytest
 from moorage.api.bodies import Body
 from moorage.api.conditions import REFERENCE_REASONS, ConditionReason, ConditionType
 from moorage.core.framework.revisions import FieldError
-from moorage.engine.profiles.admission import AdmissionJudge, Kind, Verdict
+from moorage.engine.profiles.admission import AdmissionJudge, AdmissionVerdict, Kind
 from moorage.engine.profiles.config_conditions import config_conditions
 from moorage.engine.profiles.ownership import KUBE_SCHEDULER
 from moorage.engine.profiles.profile_conditions import condition_for
@@ -105,7 +105,7 @@ async def settled(world: Running, *bodies: Body) -> None:
     await world.clock.advance(1.0)
 
 
-def judged(world: Running, kind: Kind, new: Body, old: Body | None = None) -> Verdict:
+def judged(world: Running, kind: Kind, new: Body, old: Body | None = None) -> AdmissionVerdict:
     """The verdict, which changes nothing: neither records nor what decides."""
     judge: AdmissionJudge = world.engine.admission_judge
     records = world.engine.records
@@ -184,7 +184,7 @@ def test_objects_that_are_applied_together_pass_in_any_order() -> None:
             "spec.pluginConfig[0].configRef.name: 'later': there is no PluginConfig of this name",
         )
         await settled(world, a_config("later"))
-        assert judged(world, "SchedulerProfile", profile) == Verdict()
+        assert judged(world, "SchedulerProfile", profile) == AdmissionVerdict()
 
     run(scenario)
 
@@ -204,8 +204,8 @@ def test_a_name_is_taken_from_nobody() -> None:
         )
         assert (changed.errors, changed.warnings) == ((), (str(refused.errors[0]),))
         first = a_body("test")
-        assert judged(world, "SchedulerProfile", first, first) == Verdict()
-        assert judged(world, "SchedulerProfile", first) != Verdict()
+        assert judged(world, "SchedulerProfile", first, first) == AdmissionVerdict()
+        assert judged(world, "SchedulerProfile", first) != AdmissionVerdict()
 
     run(scenario)
 

@@ -12,7 +12,7 @@ import functools
 import logging
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import moorage
@@ -39,8 +39,7 @@ from moorage.adapters.serving_certificates import ServingCertificates
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.apps.run import admission, health, state_recording
-from moorage.apps.run.admission import AdmissionEdges
+from moorage.apps.run import health, review_serving, state_recording
 from moorage.apps.run.freed_memory import give_back
 from moorage.apps.run.home_namespace import ensure_namespace
 from moorage.apps.run.live_explanations import LiveExplanations
@@ -50,8 +49,9 @@ from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.recent_rates import RecentRates
 from moorage.apps.run.recorded_past import past_of
 from moorage.apps.run.replica_state import ReplicaState
+from moorage.apps.run.review_serving import AdmissionEdges
 from moorage.apps.run.serving_place import certificates_of, configz, host_name, served_at
-from moorage.apps.run.side_loop import OneLoop, Side
+from moorage.apps.run.side_loop import OneLoop, Side, Tasks, on_the_side
 from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import SupervisedParts, Supervisor
 from moorage.apps.ui.page_handler import PageHandler
@@ -172,10 +172,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     engine = Engine(config, ports, resolver, given.registry, given.actors)
     told = LeaseEvents(events, *home)
     recording = state_recording.joined(recorder, engine, session.call, telemetry, told)
-    edges = AdmissionEdges(sessions.side, fence, side, clock, telemetry.connection_refused)
-    judging = admission.parts_of(config, engine, edges)
-    connection = KopfConnection(session.server, session.new_client_session, session, clock)
-    kopf = EmbeddedKopf(engine, connection, judging.handler)
+    kopf, reviews = _kopf(config, given, engine, fence, sessions)
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
@@ -199,9 +196,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
             "broken watches": watches.run,
             "comparison": comparison.run,
             "freed memory": lambda: give_back(clock),
-            **_on_the_side(
-                side, pulse=pulse.run, serving=server.run, rates=rates.run, **judging.runs
-            ),
+            **on_the_side(side, **reviews, pulse=pulse.run, serving=server.run, rates=rates.run),
             **recording.tasks,
         },
         prepare=lambda: ensure_namespace(session, clock, home[0]),
@@ -238,6 +233,21 @@ def _elector(
         session, election.resource_namespace, election.resource_name, times.renew_deadline
     )
     return LeaderElector(store, fence, given.clock, given.identity, times)
+
+
+def _kopf(
+    config: OperatorConfiguration,
+    given: Overrides,
+    engine: Engine,
+    fence: Fence,
+    sessions: _Sessions,
+) -> tuple[EmbeddedKopf, Tasks]:
+    """Kopf, and what runs on the side so that reviews come to it."""
+    session, refused = sessions.main, given.telemetry.connection_refused
+    edges = AdmissionEdges(sessions.side, fence, given.side, given.clock, refused)
+    judging = review_serving.parts_of(config, engine, edges)
+    connection = KopfConnection(session.server, session.new_client_session, session, given.clock)
+    return EmbeddedKopf(engine, connection, judging.handler), judging.runs
 
 
 def _livez(
@@ -303,17 +313,6 @@ def _server(
         given.clock,
         given.telemetry.connection_refused,
     )
-
-
-def _on_the_side(
-    side: Side, **runs: Callable[[], Coroutine[Any, Any, None]]
-) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
-    """Tasks of the main loop that wait for these, which run on the side."""
-
-    async def run(name: str) -> None:
-        await side.run(runs[name]())
-
-    return {name: functools.partial(run, name) for name in runs}
 
 
 def _debug_pages(engine: Engine, side: Side, rates: RecentRates) -> dict[str, ItemSource]:

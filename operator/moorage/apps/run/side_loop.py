@@ -18,15 +18,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from moorage.ports.errors import MainLoopBusy
 
 T = TypeVar("T")
 
+Tasks: TypeAlias = Mapping[str, Callable[[], Coroutine[Any, Any, None]]]
+"""What should run for ever, by name."""
 Question = Callable[[], Coroutine[Any, Any, T]]
 
 ASK_SECONDS = 5.0
@@ -56,6 +59,15 @@ class Side(Protocol):
         """On the side: what a generator of the main loop gives; ``seconds`` are for each lot of
         items.
         """
+
+
+def on_the_side(side: Side, **runs: Callable[[], Coroutine[Any, Any, None]]) -> Tasks:
+    """Tasks of the main loop that wait for these, which run on the side."""
+
+    async def run(name: str) -> None:
+        await side.run(runs[name]())
+
+    return {name: functools.partial(run, name) for name in runs}
 
 
 class SideLoop:

@@ -42,7 +42,7 @@ _KUBE_SCHEDULER_MAY_RUN = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Verdict:
+class AdmissionVerdict:
     """Why an object must not be stored, nothing where it may; and what else its author should
     know.
     """
@@ -61,14 +61,14 @@ class AdmissionJudge:
     resolver: ProfileResolver
     controller_name: str
 
-    def judge(self, kind: Kind, new: Body, old: Body | None) -> Verdict:
+    def judge(self, kind: Kind, new: Body, old: Body | None) -> AdmissionVerdict:
         """What is said of the object ``new``; ``old`` is what it is to replace, None at its
         creation.
         """
         if kind == "PluginConfig":
             return _verdict(self.resolver.config_errors(new), CONFIG_ERRORS)
         if bodies.controller_name(new) != self.controller_name:
-            return Verdict()
+            return AdmissionVerdict()
         faults = self.resolver(new, self.records.configs).errors
         if old is None:
             return _verdict([*faults, *self._conflicts_at_creation(new)], ERRORS)
@@ -94,8 +94,8 @@ class AdmissionJudge:
             yield FieldError("schedulerName", scheduler_name, _KUBE_SCHEDULER_MAY_RUN, reason)
 
 
-def _verdict(faults: Sequence[FieldError], refused: frozenset[ConditionReason]) -> Verdict:
-    return Verdict(
+def _verdict(faults: Sequence[FieldError], refused: frozenset[ConditionReason]) -> AdmissionVerdict:
+    return AdmissionVerdict(
         tuple(fault for fault in faults if fault.reason in refused),
         tuple(str(fault) for fault in faults if fault.reason not in refused),
     )

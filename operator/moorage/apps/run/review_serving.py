@@ -1,4 +1,4 @@
-"""Admission: the way of a review from the API server's request to the judge and back.
+"""Review serving: the way of a review from the API server's request to the judge and back.
 
 The listener and its certificate are on the side loop; Kopf and the judge on the main loop, where
 the records are.
@@ -9,16 +9,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from moorage.adapters.admission_certificates import SecretCertificate, SecretStore
 from moorage.adapters.https_server import HttpsServer, ListenAddress, ReviewHandler, ServerTrust
 from moorage.adapters.serving_certificates import SelfSignedCertificate, ServingCertificates
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.apps.run.side_loop import Side
+from moorage.apps.run.side_loop import Side, Tasks
 from moorage.engine.engine import Engine
-from moorage.handlers.admission import Admission, ReviewDoor
+from moorage.handlers.admission_handler import Admission, ReviewDoor
 from moorage.ports.clock import Clock
 from moorage.ports.http_calls import HttpSession
 from moorage.ports.leadership import Fence
@@ -39,9 +39,7 @@ class AdmissionParts:
     """
 
     handler: Admission | None = None
-    runs: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = dataclasses.field(
-        default_factory=dict
-    )
+    runs: Tasks = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,21 +67,9 @@ def parts_of(
     if assign is not None:
         reviews[ASSIGN_PATH] = functools.partial(_answered, assign)
     certificate = _certificate(config, edges)
-    shown = ServingCertificates(certificate, edges.clock)
-    server = HttpsServer(
-        ReviewHandler(reviews),
-        ListenAddress(config.serving.bind_address, config.admission.port, "admission.port"),
-        ServerTrust(shown),
-        edges.clock,
-        edges.refused,
-    )
-    return AdmissionParts(
-        Admission(engine.admission_judge.judge, door),
-        {
-            "admission": functools.partial(_serve, server, shown, certificate),
-            "certificate of admission": certificate.run,
-        },
-    )
+    serve = functools.partial(_serve, config, edges, ReviewHandler(reviews), certificate)
+    runs: Tasks = {"admission": serve, "certificate of admission": certificate.run}
+    return AdmissionParts(Admission(engine.admission_judge.judge, door), runs)
 
 
 def _certificate(config: OperatorConfiguration, edges: AdmissionEdges) -> SecretCertificate:
@@ -91,17 +77,22 @@ def _certificate(config: OperatorConfiguration, edges: AdmissionEdges) -> Secret
     store = SecretStore(edges.session, namespace, admission.secret_name, edges.fence)
     hosts = (f"{admission.service_name}.{namespace}.svc",)
     own = SelfSignedCertificate(hosts, edges.clock)
-    return SecretCertificate(store, hosts, edges.clock, own)
+    return SecretCertificate(store, hosts, edges.clock, own.read)
 
 
 async def _serve(
-    server: HttpsServer, shown: ServingCertificates, certificate: SecretCertificate
+    config: OperatorConfiguration,
+    edges: AdmissionEdges,
+    handler: ReviewHandler,
+    certificate: SecretCertificate,
 ) -> None:
     """Listen from the moment that there is a Secret until cancelled. Raises OSError where the port
     cannot be had.
     """
     await certificate.found.wait()
-    shown.refresh("")
+    address = ListenAddress(config.serving.bind_address, config.admission.port, "admission.port")
+    trust = ServerTrust(ServingCertificates(certificate, edges.clock))
+    server = HttpsServer(handler, address, trust, edges.clock, edges.refused)
     port = await server.start()
     log.info("admission reviews are answered", extra={"port": port})
     try:

@@ -13,8 +13,8 @@ import pytest
 
 from moorage.api.bodies import Body
 from moorage.core.framework.revisions import FieldError
-from moorage.engine.profiles.admission import Kind, Verdict
-from moorage.handlers.admission import Admission, Answer, ReviewDoor
+from moorage.engine.profiles.admission import AdmissionVerdict, Kind
+from moorage.handlers.admission_handler import Admission, Answer, ReviewDoor
 from moorage.ports.errors import MainLoopBusy
 from moorage.ports.requesters import Denied
 from tests.handlers.fake_api import FakeApi
@@ -34,10 +34,10 @@ class Judge:
 
     def __init__(self) -> None:
         self.asked: list[tuple[Kind, Body, Body | None]] = []
-        self.verdict = Verdict()
+        self.verdict = AdmissionVerdict()
         self.fault: BaseException | None = None
 
-    def __call__(self, kind: Kind, new: Body, old: Body | None) -> Verdict:
+    def __call__(self, kind: Kind, new: Body, old: Body | None) -> AdmissionVerdict:
         """As set."""
         self.asked.append((kind, new, old))
         if self.fault is not None:
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_told_with_its_path(caplog: pytest.LogCaptureFixture) -
 
     async def scenario(door: ReviewDoor, judge: Judge) -> None:
         faults = FieldError("preset", "Sprad", "unknown"), FieldError("weights.X", 0, "too small")
-        judge.verdict = Verdict(faults, ("spec.pluginConfig[0]: none",))
+        judge.verdict = AdmissionVerdict(faults, ("spec.pluginConfig[0]: none",))
         assert await answered(door, review()) == {
             "allowed": False,
             "warnings": ["spec.pluginConfig[0]: none"],
@@ -123,7 +123,7 @@ def test_what_the_judge_is_given() -> None:
     """Both kinds, and whether the object is new: no more of it than a judgement needs."""
 
     async def scenario(door: ReviewDoor, judge: Judge) -> None:
-        judge.verdict = Verdict((), ("think of it",))
+        judge.verdict = AdmissionVerdict((), ("think of it",))
         assert await answered(door, review()) == {"allowed": True, "warnings": ["think of it"]}
         config = {**PROFILE, "kind": "PluginConfig", "spec": {"plugin": "NodeName"}}
         await answered(door, review(config, PROFILE, "pluginconfigs"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -18,11 +19,11 @@ import kopf
 
 from moorage.api.bodies import Body
 from moorage.api.json_depth import parseable
-from moorage.engine.profiles.admission import Kind, Verdict
+from moorage.engine.profiles.admission import AdmissionVerdict, Kind
 from moorage.ports.guards import FAULTS, log_bug
 from moorage.ports.requesters import Denied
 
-Judge: TypeAlias = Callable[[Kind, Body, Body | None], Verdict]
+Judge: TypeAlias = Callable[[Kind, Body, Body | None], AdmissionVerdict]
 Answer: TypeAlias = Callable[[], Coroutine[Any, Any, dict[str, Any]]]
 Ask: TypeAlias = Callable[[Answer], Awaitable[dict[str, Any]]]
 """Has a question answered on the loop that Kopf runs on. Raises MainLoopBusy."""
@@ -92,21 +93,22 @@ class ReviewDoor:
         Raises Denied: 400 for what is no review, 500 for a fault, 503 before Kopf has begun; and
         MainLoopBusy.
         """
-        if (kopfs := self._kopf) is None:
+        if self._kopf is None:
             raise Denied(503, "the operator has not begun to answer reviews")
-        review = cast(Any, _review(body))
-
-        async def answered() -> dict[str, Any]:
-            try:
-                return cast(dict[str, Any], await kopfs(review))
-            except FAULTS as error:
-                log_bug("answering an admission review", error)
-                raise Denied(500, _FAULT) from error
-
-        answer = await self._ask(answered)
+        question = functools.partial(_answer, self._kopf, _review(body))
+        answer = await self._ask(question)
         if answer["response"].get("status", {}).get("code", REFUSED) != REFUSED:
             raise Denied(500, _FAULT)
         return json.dumps(answer).encode()
+
+
+async def _answer(kopfs: kopf.WebhookFn, review: Any) -> dict[str, Any]:
+    """What Kopf says. Raises Denied where it fails."""
+    try:
+        return cast(dict[str, Any], await kopfs(review))
+    except FAULTS as error:
+        log_bug("answering an admission review", error)
+        raise Denied(500, _FAULT) from error
 
 
 def _review(body: bytes) -> dict[str, Any]:
