@@ -119,7 +119,10 @@ def test_where_it_answers(address: str, shown: str, monkeypatch: pytest.MonkeyPa
 
 def test_configz_is_what_was_given() -> None:
     """As the file would have it."""
-    assert bootstrap.configz(CONFIG)["clientConnection"] == {"kubeconfig": "", "master": NOWHERE}
+    assert serving_place.configz(CONFIG)["clientConnection"] == {
+        "kubeconfig": "",
+        "master": NOWHERE,
+    }
 
 
 def test_configz_shows_no_password() -> None:
@@ -127,6 +130,6 @@ def test_configz_shows_no_password() -> None:
     config = OperatorConfiguration().model_copy(
         update={"client_connection": ClientConnectionOptions(master="https://user:S3CRET@host:1")}
     )
-    shown = bootstrap.configz(config)
+    shown = serving_place.configz(config)
     assert "S3CRET" not in str(shown)
     assert "https://host:1" in str(shown)
