@@ -1699,9 +1699,40 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="device scoring: too few devices are of use",
         file="core/plugins/device_scoring/waste.py",
-        old="np.where(enough, remaining @ serves, 0)",
-        new="remaining @ serves",
+        old="np.where(enough, useful, 0)",
+        new="useful",
         tests=(f"{_TESTS}/plugins/device_scoring/test_waste.py::test_expected_waste",),
+    ),
+    Mutant(
+        name="device scoring: a new request is not measured by what is known",
+        file="core/plugins/device_scoring/waste.py",
+        old="[*self._stocks], 0)",
+        new="[*self._stocks][:1], 0)",
+        tests=(f"{_TESTS}/plugins/device_scoring/test_waste.py::test_a_table_that_grew",),
+    ),
+    Mutant(
+        name="device scoring: what came of a search holds for any weights",
+        file="core/plugins/device_scoring/device_outcomes.py",
+        old="order.ranks(changes) == ranks for",
+        new="True for",
+        tests=(
+            (
+                f"{_TESTS}/plugins/device_scoring/test_outcomes.py"
+                "::test_what_is_used_again_is_what_a_new_search_comes_to"
+            ),
+        ),
+    ),
+    Mutant(
+        name="device scoring: a fault holds for any weights",
+        file="core/plugins/device_scoring/device_outcomes.py",
+        old="return DeviceChoice(None, None)",
+        new="return DeviceChoice(None, ())",
+        tests=(
+            (
+                f"{_TESTS}/plugins/device_scoring/test_outcomes.py"
+                "::test_a_fault_may_be_due_to_the_weights"
+            ),
+        ),
     ),
     Mutant(
         name="device scoring: devices that cpu never suffices for are of use",

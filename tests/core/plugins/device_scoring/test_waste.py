@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from fractions import Fraction
@@ -96,14 +97,51 @@ def test_expected_waste(
 ) -> None:
     """Of all nodes at once, as of one after another; what was forgotten plays no part."""
     demand = told_demand(args_of(asked))
-    table = WasteTable(demand.requests, CLASSES)
-    table.profile(units_of(offer_of([0, 950])))
+    table = WasteTable(CLASSES)
+    table.rows(demand.requests)
+    table.stock(units_of(offer_of([0, 950])))
     table.clear()
-    profiles = [table.profile(units_of(offer_of(used))) for used, _, _ in nodes]
+    stocks = [table.stock(units_of(offer_of(used))) for used, _, _ in nodes]
     cpu = np.array([cpu * 1000 for _, cpu, _ in nodes], np.int64)
     memory = np.array([memory for _, _, memory in nodes], np.int64)
-    found = table.expected(np.array(profiles, np.intp), demand, cpu, memory)
+    found = table.expected(np.array(stocks, np.intp), demand, cpu, memory)
     assert found.tolist() == [naive_waste(*node, asked) for node in nodes]
+
+
+@given(
+    st.lists(used_devices, max_size=5),
+    st.lists(kinds, min_size=1, max_size=6),
+    st.lists(st.sampled_from(("request", "stock")), max_size=11),
+)
+def test_a_table_that_grew(
+    nodes: list[list[int]], asked: list[tuple[int, int, int, int, int]], coming: list[str]
+) -> None:
+    """It is the one that is made anew with all requests, whatever came first."""
+    requests = [*told_demand(args_of(asked)).requests]
+    offers = [units_of(offer_of(used)) for used in nodes]
+    grown, remade = WasteTable(CLASSES), WasteTable(CLASSES)
+    remade.rows(requests)
+    new_requests, new_offers = iter(requests), iter(offers)
+    for what in coming:
+        if what == "request":
+            grown.rows([*itertools.islice(new_requests, 1)])
+        else:
+            for units in itertools.islice(new_offers, 1):
+                grown.stock(units)
+    rows = grown.rows(requests)
+    weights = np.arange(1, len(requests) + 1)
+    own_weights = np.zeros(len(requests), np.int64)
+    own_weights[rows] = weights
+    for units in offers:
+        mine, other = grown.stock(units), remade.stock(units)
+        assert grown.total[mine] == remade.total[other]
+        assert grown.useful[rows, mine].tolist() == remade.useful[: len(rows), other].tolist()
+        assert grown.taken[rows, mine].tolist() == remade.taken[: len(rows), other].tolist()
+        numbers, others = ([*map(table.number, units)] for table in (grown, remade))
+        assert (
+            grown.wasted(np.array(numbers, np.intp), own_weights).tolist()
+            == remade.wasted(np.array(others, np.intp), weights).tolist()
+        )
 
 
 @given(used_devices, st.lists(kinds, min_size=1, max_size=4), st.integers(1, 3), st.booleans())
@@ -112,7 +150,8 @@ def test_orders_leave_nothing_out(
 ) -> None:
     """Each device is tried once, whoever is preferred."""
     demand = told_demand(args_of(asked))
-    table = WasteTable(demand.requests, CLASSES)
+    table = WasteTable(CLASSES)
+    table.rows(demand.requests)
     weights = tuple(demand.by_request.tolist())
     order = DeviceOrder((LINK,) * near, weights, table)
     offer = offer_of(used)
@@ -127,7 +166,7 @@ def test_orders_leave_nothing_out(
 def test_a_class_that_is_not_there_serves_nothing() -> None:
     """All that is left is waste to who asks for it."""
     demand = told_demand(DeviceScoringArgs(demand=(ExpectedRequest("tpu", weight=2),)))
-    table = WasteTable(demand.requests, CLASSES)
-    profile = np.array([table.profile(units_of(offer_of([0, 300])))], np.intp)
+    table = WasteTable(CLASSES)
+    stock = np.array([table.stock(units_of(offer_of([0, 300])))], np.intp)
     room = np.array([8000], np.int64)
-    assert table.expected(profile, demand, room, room).tolist() == [2 * 1700]
+    assert table.expected(stock, demand, room, room).tolist() == [2 * 1700]

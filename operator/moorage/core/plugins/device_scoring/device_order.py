@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from moorage.core.devices.claim_requests import DeviceQuery
 from moorage.core.devices.pools import CandidateDevice, DeviceId
 from moorage.core.devices.uses import AvailableDevices
-from moorage.core.plugins.device_scoring.device_units import DeviceUnit, units_of
+from moorage.core.plugins.device_scoring.device_units import units_of
 from moorage.core.plugins.device_scoring.islands import Islands
-from moorage.core.plugins.device_scoring.waste import WasteTable
+from moorage.core.plugins.device_scoring.waste import Int64Array, WasteTable
 
 Key = tuple[int, ...]
+UnitChange = tuple[int, int]
+"""The numbers of a device's unit as it is, and once the device is given away."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,31 +32,51 @@ class DeviceOrder:
 
     islands: tuple[str, ...]
     weights: tuple[int, ...]
-    table: WasteTable = dataclasses.field(compare=False)
+    table: WasteTable
 
     def in_order(
         self, wish: DeviceQuery, candidates: Sequence[CandidateDevice], offer: AvailableDevices
     ) -> Sequence[CandidateDevice]:
         """All of these devices, the best first. Raises AllocationError."""
-        waste = {
-            one.id: self._growth(unit, one, wish)
-            for unit in units_of(offer)
-            for one in unit.serving(wish)
-        }
-        if len(waste) <= wish.count:
+        changes = self.changes(wish, offer)
+        if len(changes) <= wish.count:
             return candidates
+        left = self.table.left(_columns(changes.values())[1]).tolist()
+        keys = zip(self._growth(changes.values()).tolist(), left, strict=True)
+        waste = dict(zip(changes, keys, strict=True))
         levels = [Islands(name, candidates, offer.uses, waste.keys()) for name in self.islands]
         rest = [one for one in candidates if one.id not in waste]
         near = _one if wish.count == 1 else functools.partial(_several, wish.count)
         there = [one for one in candidates if one.id in waste]
         return sorted(there, key=lambda one: near(levels, one.id, waste[one.id])) + rest
 
-    def _growth(self, unit: DeviceUnit, one: CandidateDevice, wish: DeviceQuery) -> Key:
-        """How much waste grows when a device is taken, and what is then left of its unit."""
-        then = unit.without(one, wish)
+    def changes(self, wish: DeviceQuery, offer: AvailableDevices) -> dict[DeviceId, UnitChange]:
+        """What giving away each device that could serve a request comes to. Raises
+        AllocationError.
+        """
+        number = self.table.number
+        return {
+            one.id: (number(unit), number(unit.without(one, wish)))
+            for unit in units_of(offer)
+            for one in unit.serving(wish)
+        }
+
+    def ranks(self, changes: Collection[UnitChange]) -> bytes:
+        """The same where waste grows by these changes in the same order: other weights with the
+        same ranks order devices alike.
+        """
+        return np.unique(self._growth(changes), return_inverse=True)[1].tobytes()
+
+    def _growth(self, changes: Collection[UnitChange]) -> Int64Array:
+        """int64[changes]: how much waste grows."""
+        before, after = _columns(changes)
         weights = np.array(self.weights, np.int64)
-        growth = self.table.waste_of(then, weights) - self.table.waste_of(unit, weights)
-        return growth, self.table.left_of(then)
+        return self.table.wasted(after, weights) - self.table.wasted(before, weights)
+
+
+def _columns(changes: Collection[UnitChange]) -> npt.NDArray[np.intp]:
+    """intp[2, changes]."""
+    return np.array([*changes], np.intp).reshape(-1, 2).T
 
 
 def _one(levels: Sequence[Islands], device: DeviceId, waste: Key) -> Key:

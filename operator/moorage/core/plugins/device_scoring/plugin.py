@@ -51,7 +51,7 @@ from moorage.core.plugins.device_scoring.device_order import DeviceOrder
 from moorage.core.plugins.device_scoring.device_outcomes import (
     DeviceOutcome,
     DeviceOutcomes,
-    NodeProfiles,
+    NodeStocks,
     OutcomeSearch,
 )
 from moorage.core.plugins.device_scoring.device_units import WHOLE
@@ -81,7 +81,7 @@ class DeviceScoringState:
     memory: int
     search: OutcomeSearch | None
     demand: Demand
-    profiles: NodeProfiles
+    stocks: NodeStocks
     most_cpu: int
 
 
@@ -106,8 +106,8 @@ class DeviceScoring:
         is known of searches holds for longer.
         """
         demand = self._demand(snapshot)
-        profiles = snapshot.store.index(DeviceOutcomes).profiles(demand.requests)
-        return self._order(demand, profiles)
+        stocks = snapshot.store.index(DeviceOutcomes).stocks(demand.requests)
+        return self._order(demand, stocks)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """What the pod wants, and what others are expected to."""
@@ -123,20 +123,20 @@ class DeviceScoring:
         except (ClaimError, SelectorError, QuantityError):
             return PreFilterResult(SKIP, depends_on=depends)
         demand = self._demand(snapshot)
-        profiles = store.index(DeviceOutcomes).profiles(demand.requests)
+        stocks = store.index(DeviceOutcomes).stocks(demand.requests)
         search = (
-            OutcomeSearch(wanted, self._order(demand, profiles), profiles, snapshot.budget)
+            OutcomeSearch(wanted, self._order(demand, stocks), stocks, snapshot.budget)
             if wanted is not None
             else None
         )
         most = int(snapshot.nodes.allocatable[CPU][snapshot.nodes.all_rows].max(initial=1))
-        state = DeviceScoringState(taken.cpu, taken.memory, search, demand, profiles, most)
+        state = DeviceScoringState(taken.cpu, taken.memory, search, demand, stocks, most)
         return PreFilterResult(SUCCESS, state, depends_on=depends)
 
     def score(self, state: DeviceScoringState, snapshot: Snapshot, rows: Rows) -> Scores:
         """The higher the better, 0 at most: islands, then waste and what is left. int64[rows]."""
-        before, after, islands = _profiles(state, snapshot, rows)
-        table, demand = state.profiles.table, state.demand
+        before, after, islands = _stocks(state, snapshot, rows)
+        table, demand = state.stocks.table, state.demand
         cpu, memory = (_left(name, snapshot, rows) for name in ("cpu", "memory"))
         growth = table.expected(after, demand, cpu - state.cpu, memory - state.memory)
         growth -= table.expected(before, demand, cpu, memory)
@@ -153,8 +153,10 @@ class DeviceScoring:
         better = distinct.size - 1 - np.searchsorted(distinct, raw)
         return np.maximum(MAX_NODE_SCORE - better, 0)
 
-    def _order(self, demand: Demand, profiles: NodeProfiles) -> DeviceOrder:
-        return DeviceOrder(self.args.islands, _rounded(demand.by_request), profiles.table)
+    def _order(self, demand: Demand, stocks: NodeStocks) -> DeviceOrder:
+        weights = np.zeros(len(stocks.table.requests), np.int64)
+        weights[stocks.table.rows(demand.requests)] = _rounded(demand.by_request)
+        return DeviceOrder(self.args.islands, tuple(weights.tolist()), stocks.table)
 
     def _demand(self, snapshot: Snapshot) -> Demand:
         if self.args.demand:
@@ -164,13 +166,13 @@ class DeviceScoring:
         return learnt.demand()
 
 
-def _profiles(
+def _stocks(
     state: DeviceScoringState, snapshot: Snapshot, rows: Rows
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Int64Array]:
-    """What nodes offer before and after the pod (profiles), and what it costs of islands."""
+    """What nodes offer before and after the pod (stocks), and what it costs of islands."""
     nodes = snapshot.nodes
-    state.profiles.forget_if_many()
-    nothing = state.profiles.table.profile(())
+    state.stocks.forget_if_many()
+    nothing = state.stocks.table.stock(())
     search = state.search
     ways = [] if search is None else search.ways(nodes, rows).tolist()
     known = {} if search is None else search.known()
@@ -178,7 +180,7 @@ def _profiles(
     for place, row in enumerate(np.arange(nodes.rows)[rows].tolist()):
         node = nodes.nodes[row]
         try:
-            now = nothing if node is None else state.profiles.profile(node)
+            now = nothing if node is None else state.stocks.stock(node)
             outcome: DeviceOutcome | None = DeviceOutcome(now, 0)
             if node is not None and search is not None and ways[place] >= 0:
                 outcome = search.outcome(node, ways[place], known)
