@@ -98,8 +98,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="groups: an API that is served at last is not noticed",
         file="core/queue/pod_group_members.py",
-        old="        (self._unserved.discard if served else self._unserved.add)(api)\n",
-        new="        if not served:\n            self._unserved.add(api)\n",
+        old="        (self.unserved.discard if served else self.unserved.add)(api)\n",
+        new="        if not served:\n            self.unserved.add(api)\n",
         tests=(f"{_TESTS}/queue/test_pod_group_members.py::test_an_api_that_is_not_served",),
     ),
     Mutant(
@@ -1562,7 +1562,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="group domains: a part of the members will do",
         file="core/cycle/group_cycle.py",
-        old="if refused is None and tried.status.code is Code.SUCCESS:",
+        old="if tried.refused is None and tried.status.code is Code.SUCCESS:",
         new="if tried.status.code is Code.SUCCESS:",
         tests=(f"{_TESTS}/cycle/test_domain_histories.py::test_where_groups_go",),
     ),
