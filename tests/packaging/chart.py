@@ -40,21 +40,10 @@ _ABOUT: Final = {
     "crds": "They stay when the release goes.",
     "namespace": "Whether the release's namespace is among the objects: docs/tasks/install.md.",
 }
-_HELPERS: Final = """\
-{{- define "moorage.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
-{{- end }}
-
-{{- define "moorage.config" -}}
-apiVersion: config.moorage.dev/v1alpha1
-kind: OperatorConfiguration
-{{ toYaml .Values.config }}
-{{- end }}
-"""
 
 
 def files() -> Mapping[str, str]:
-    """The generated files of manifests/chart."""
+    """The generated files of manifests/chart. Two templates are written by hand."""
     about = {
         "apiVersion": "v2",
         "name": "moorage",
@@ -68,7 +57,6 @@ def files() -> Mapping[str, str]:
         "Chart.yaml": _HEADER.format("default") + _yaml(about),
         "values.yaml": _HEADER.format("default") + "".join(_page()),
         "values.schema.json": json.dumps(schema(), indent=2, ensure_ascii=False) + "\n",
-        "templates/_helpers.tpl": _HELPERS,
         **{f"templates/{name}.yaml": text for name, text in _templates()},
         **{
             f"values-{name}.yaml": _HEADER.format(name) + _yaml(beside(values(), values(name)))
