@@ -15,10 +15,19 @@ _NAME: Final = "{{ .Release.Name }}"
 _NAMESPACE: Final = "{{ .Release.Namespace }}"
 _INSTANCE: Final = "app.kubernetes.io/instance"
 _NAMED_BY: Final = frozenset(
-    {"metadata", "roleRef", "subjects", "configMap", "secret", "service", "serviceAccount"}
+    {
+        "metadata",
+        "roleRef",
+        "subjects",
+        "configMap",
+        "secret",
+        "service",
+        "serviceAccount",
+        "issuerRef",
+    }
 )
 """What has a field `name` that says which object of ours it is."""
-_REFERENCES: Final = frozenset({"serviceAccountName", "secretName", "policyName"})
+_REFERENCES: Final = frozenset({"serviceAccountName", "secretName", "policyName", "commonName"})
 _BRACES: Final = re.compile(r"\{\{|\}\}")
 _MARK: Final = re.compile(r"^( *)(?:- |([^\s:]+): )x-(\d+)-x$", re.MULTILINE)
 

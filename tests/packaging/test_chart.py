@@ -206,7 +206,14 @@ def test_helm_finds_no_fault(helm: Path) -> None:
 def test_it_says_what_is_next(helm: Path) -> None:
     """The label of a namespace that is not the chart's is told."""
     for create, told in (("false", True), ("true", False)):
-        command = [helm, "install", "other", CHART, "--dry-run=client", "--namespace=where"]
+        command = [
+            str(helm),
+            "install",
+            "other",
+            str(CHART),
+            "--dry-run=client",
+            "--namespace=where",
+        ]
         command += [f"--set=namespace.create={create}", "--hide-secret"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         notes = done.stdout.partition("NOTES:")[2]
