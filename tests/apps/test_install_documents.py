@@ -118,11 +118,14 @@ def test_the_configuration_loads_and_its_port_is_open(variant: str) -> None:
     (volume,) = (one["configMap"]["name"] for one in pod(variant)["volumes"])
     config = one(variant, "ConfigMap")
     assert config["metadata"]["name"] == volume == "moorage-config"
-    environ = {variable["name"]: "elsewhere" for variable in container["env"]}
+    environ = {
+        variable["name"]: "true" if variable["name"].endswith("ENABLED") else "elsewhere"
+        for variable in container["env"]
+    }
     loaded = load_config(config["data"]["config.yaml"], environ, {})
     assert loaded.leader_election.resource_name == "elsewhere"
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    assert ports["https"] == loaded.serving.secure_port
+    assert ports == {"https": loaded.serving.secure_port, "admission": loaded.admission.port}
 
 
 def rules(bodies: list[Body]) -> Iterator[tuple[str, Body]]:
@@ -176,7 +179,7 @@ def test_a_default_scheduler_waits_for_nothing() -> None:
     assert {"node.kubernetes.io/not-ready", "node-role.kubernetes.io/control-plane"} <= tolerated
     (container,) = spec["containers"]
     assert "KUBERNETES_SERVICE_HOST" in {variable["name"] for variable in container["env"]}
-    assert 10259 not in {port["containerPort"] for port in container["ports"]}
+    assert not {10259, 10260} & {port["containerPort"] for port in container["ports"]}
     labels = one("default-scheduler", "Namespace")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "privileged"
     strategy = one("default-scheduler", "Deployment")["spec"]["strategy"]["rollingUpdate"]

@@ -20,6 +20,7 @@ _NAMED_BY: Final = frozenset(
         "roleRef",
         "subjects",
         "configMap",
+        "configMapKeyRef",
         "secret",
         "service",
         "serviceAccount",
