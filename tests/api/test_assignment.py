@@ -20,6 +20,7 @@ from moorage.api.assignment import (
     compiled,
 )
 from moorage.api.decoding import Decoder
+from moorage.api.pod_reviews import NewPod, NewPodMetadata, NewPodSpec
 from moorage.api.v1alpha1.profile_assign import ProfileAssign
 from tests.assignment_cases import CASES, Case
 from tests.generate import ROOT
@@ -45,19 +46,31 @@ def test_case(case: Case) -> None:
     taken = case.gets not in ("default-scheduler", "volcano")
     labels = case.namespace["metadata"]["labels"]
     assign = compiled(decode(case.profile["spec"]["assign"]))
-    assert assign.takes(case.pod, labels) == taken
+    assert assign.takes(NewPod.model_validate(case.pod), labels) == taken
 
 
-def test_the_policy_leaves_out_the_same() -> None:
-    """Whom nobody takes by labels alone stands in its matchConstraints."""
-    text = (ROOT / "manifests/components/assign/policy.yaml").read_text(encoding="utf-8")
-    (policy,) = yaml_documents.load_all(text)
-    constraints = policy["spec"]["matchConstraints"]
-    for name, conditions in (
+def component(name: str) -> dict[str, Any]:
+    """What a file of manifests/components has."""
+    text = (ROOT / "manifests" / "components" / name).read_text(encoding="utf-8")
+    (found,) = yaml_documents.load_all(text)
+    return dict(found)
+
+
+def asked_about() -> dict[str, dict[str, Any]]:
+    """By component, of which pods an API server asks."""
+    (webhook,) = component("assign-webhook/webhook.yaml")["webhooks"]
+    policy = component("assign/policy.yaml")["spec"]["matchConstraints"]
+    return {"assign": policy, "assign-webhook": webhook}
+
+
+@pytest.mark.parametrize("name", asked_about())
+def test_components_leave_out_the_same(name: str) -> None:
+    """Pods that nobody takes, by labels alone: an API server does not ask about them."""
+    for field, conditions in (
         ("namespaceSelector", OPEN_NAMESPACES),
         ("objectSelector", OPEN_PODS),
     ):
-        selector = from_body(constraints[name])
+        selector = from_body(asked_about()[name][field])
         assert selector is not None
         assert [
             (one.key, one.operator, set(one.values or ()))
@@ -96,11 +109,16 @@ SELECTORS = st.fixed_dictionaries(
 ASSIGNMENTS = st.builds(assignment, SELECTORS, SELECTORS)
 
 
+def a_pod(labels: dict[str, str]) -> NewPod:
+    """One that names no scheduler."""
+    return NewPod(metadata=NewPodMetadata(labels=labels), spec=NewPodSpec())
+
+
 def taken(one: Assignment) -> Iterator[tuple[int, int]]:
     """All that it takes: places in the universe of a namespace's labels, and of a pod's."""
     for i, namespace in enumerate(UNIVERSE):
         for j, labels in enumerate(UNIVERSE):
-            if one.takes({"metadata": {"labels": labels}, "spec": {}}, namespace):
+            if one.takes(a_pod(labels), namespace):
                 yield i, j
 
 
@@ -165,5 +183,5 @@ def test_every_fault_is_told_with_its_place() -> None:
 def test_an_empty_selector_is_all() -> None:
     """And no selector is none: both are required."""
     everything = assignment({}, {})
-    assert everything.takes({"metadata": {}, "spec": {}}, {})
+    assert everything.takes(a_pod({}), {})
     assert Selector(everything.pods).matches({"a": "1"})

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tests.rig.base import ControlPlane
 from tests.rig.clients import Client
@@ -29,7 +30,7 @@ class Extender:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                verb = self.path.rpartition("/")[2]
+                verb = urlsplit(self.path).path.rpartition("/")[2]
                 question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.asked.append((verb, question))
                 body = json.dumps(outer.says[verb](question)).encode()

@@ -10,14 +10,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from kubefacts.labels import LabelRequirementCheck, SelectorError, all_match, compile_selector
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.api.conditions import ConditionType
+from moorage.api.decoding import DecodeError, decoder
+from moorage.api.pod_reviews import NewPod
 from moorage.api.v1alpha1.profile_assign import ProfileAssign
 from moorage.core.framework.revisions import FieldError
 
-DEFAULT_SCHEDULER = "default-scheduler"
-"""What the API server puts into pods that name no scheduler."""
 Conditions: TypeAlias = tuple[LabelRequirementCheck, ...]
 """On labels; all must hold."""
 
@@ -43,11 +46,11 @@ class Assignment:
     namespaces: Conditions
     pods: Conditions
 
-    def takes(self, pod: Mapping[str, Any], namespace_labels: Mapping[str, str]) -> bool:
-        """Whether a pod, given as its JSON, gets the profile as it is created."""
+    def takes(self, pod: NewPod, namespace_labels: Mapping[str, str]) -> bool:
+        """Whether a pod gets the profile."""
         return (
-            is_open(pod)
-            and all_match(self.pods, pod["metadata"].get("labels") or {})
+            pod.is_open
+            and all_match(self.pods, pod.metadata.labels or {})
             and all_match(self.namespaces, namespace_labels)
         )
 
@@ -56,15 +59,57 @@ class Assignment:
         return _can_hold(self.namespaces + other.namespaces) and _can_hold(self.pods + other.pods)
 
 
-def is_open(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod names no scheduler, has no node (mirror pods have one), and is no DaemonSet's:
-    its node is chosen by that, and another one would not do.
+@dataclasses.dataclass(frozen=True, slots=True)
+class AssigningProfile:
+    """A profile with spec.assign, of whichever installation."""
+
+    name: str
+    age: tuple[str, str]
+    """Of two, the older one's is less."""
+    scheduler_name: str
+    assignment: Assignment | None
+    """None: it cannot be read."""
+    assigned: bool
+    """Whether its condition Assigned says that pods may get it."""
+
+    def is_before(self, other: AssigningProfile) -> bool:
+        """Whether it is older, and could ask for a pod that the other one asks for."""
+        mine, theirs = self.assignment, other.assignment
+        return (
+            self.age < other.age and mine is not None and theirs is not None and mine.meets(theirs)
+        )
+
+
+def assigning(profile: Body) -> AssigningProfile | None:
+    """What a profile says of assignment; None where it has no spec.assign."""
+    spec = profile.get("spec")
+    document = spec.get("assign") if isinstance(spec, Mapping) else None
+    if document is None:
+        return None
+    try:
+        assignment = compiled(decoder(ProfileAssign).decode(document))
+    except (DecodeError, SelectorError):
+        assignment = None
+    age = bodies.age(profile)
+    assigned = bodies.is_true(profile, ConditionType.ASSIGNED)
+    return AssigningProfile(age[1], age, bodies.scheduler_name(profile), assignment, assigned)
+
+
+def chosen(
+    profiles: Iterable[AssigningProfile], pod: NewPod, namespace_labels: Mapping[str, str]
+) -> AssigningProfile | None:
+    """The profile that a pod gets as it is created, of several the first; None: it stays as it
+    is.
     """
-    spec, owners = pod["spec"], pod["metadata"].get("ownerReferences") or ()
-    return (
-        spec.get("schedulerName", DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER
-        and not spec.get("nodeName")
-        and not any(one.get("kind") == "DaemonSet" and one.get("controller") for one in owners)
+    return next(
+        (
+            profile
+            for profile in profiles
+            if profile.assigned
+            and profile.assignment is not None
+            and profile.assignment.takes(pod, namespace_labels)
+        ),
+        None,
     )
 
 

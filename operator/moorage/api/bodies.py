@@ -179,6 +179,12 @@ def generation(body: Body) -> int:
     return value if isinstance(value, int) else 0
 
 
+def age(body: Body) -> tuple[str, str]:
+    """Orders profiles: the older one first, then by name."""
+    metadata = _metadata(body)
+    return str(metadata.get("creationTimestamp") or ""), str(metadata.get("name", ""))
+
+
 def scheduler_name(body: Body) -> str:
     """The name that pods use for a profile."""
     return facts(body).scheduler_name
@@ -206,6 +212,15 @@ def last_change(bodies: Iterable[Body], before: str = "") -> SpecChange:
     """
     found = max((facts(body).change for body in bodies), default=SpecChange())
     return SpecChange(found.time) if before == found.time != "" else found
+
+
+def is_true(body: Body, condition: str) -> bool:
+    """Whether its status has this condition, and that is True."""
+    found = status(body).get("conditions")
+    return any(
+        _mapping(one).get("type") == condition and _mapping(one).get("status") == "True"
+        for one in (found if isinstance(found, list) else ())
+    )
 
 
 def status(body: Body) -> Mapping[str, Any]:

@@ -24,8 +24,9 @@ class Engine(EngineParts):
 
     def profile_changed(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile is in this state; None: it is gone. Those of other installations are
-        none of ours.
+        none of ours, but for the pods that they ask for.
         """
+        self.assignments.profile_changed(name, body)
         self.unmatched_pods.profile_changed(
             name, None if body is None else bodies.scheduler_name(body)
         )

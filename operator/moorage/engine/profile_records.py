@@ -98,7 +98,7 @@ class ProfileRecord:
     @property
     def age(self) -> tuple[str, str]:
         """Orders profiles: the older one first, then by name."""
-        return str(self.body["metadata"].get("creationTimestamp") or ""), self.name
+        return bodies.age(self.body)
 
     @property
     def errors(self) -> tuple[FieldError, ...]:

@@ -15,6 +15,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.registry import Registry
+from moorage.core.objects.meta import Namespace
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.pod_group_members import PodGroupTracker
@@ -38,6 +39,8 @@ from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecords
 from moorage.engine.profiles.activation import RevisionActivator, SwapTargets
 from moorage.engine.profiles.admission import AdmissionJudge
+from moorage.engine.profiles.assignment_reviews import AssignmentReviews
+from moorage.engine.profiles.assignments import Assignments
 from moorage.engine.profiles.desired_status import StatusBuilder
 from moorage.engine.profiles.list_reactions import ListReactions
 from moorage.engine.profiles.ownership import ProfileOwnership, may_hold_leases
@@ -210,7 +213,9 @@ class EngineParts:
             functools.partial(may_hold_leases, self.store, lease.resource_namespace),
         )
         config_results = PluginConfigResults(resolver)
-        inputs = self.status_inputs = StatusInputs()
+        self.assignments = Assignments()
+        self.assignment_reviews = AssignmentReviews(self.assignments, self.store.objects(Namespace))
+        inputs = self.status_inputs = StatusInputs(assignments=self.assignments)
         statuses = StatusBuilder(
             records=self.records,
             config_results=config_results,

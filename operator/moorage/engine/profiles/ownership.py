@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 
 from moorage.api import bodies
 from moorage.api.conditions import ConditionReason
+from moorage.api.pod_reviews import DEFAULT_SCHEDULER
 from moorage.core.columns.store import Store
 from moorage.core.framework.revisions import FieldError
 from moorage.core.objects.meta import Namespace
@@ -26,7 +27,6 @@ from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 
-DEFAULT_SCHEDULER = "default-scheduler"
 KUBE_SCHEDULER = "kube-system/kube-scheduler"
 _STOP_IT = "delete it there, or stop that installation"
 _KUBE_SCHEDULER_RUNS = (

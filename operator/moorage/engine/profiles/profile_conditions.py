@@ -15,6 +15,7 @@ from moorage.core.framework.extenders import SECRETS
 from moorage.core.framework.registry import RequiredAccess
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.engine.profile_records import ProfileRecord
+from moorage.engine.profiles.assignments import Assignments, assignment_condition
 from moorage.engine.profiles.trial_reports import activity, progressing
 from moorage.ports.kube import ReplicaAnnouncement
 from moorage.ports.stored_kinds import StoredKind, kinds_of
@@ -28,20 +29,23 @@ rights to it.
 
 @dataclasses.dataclass(slots=True)
 class StatusInputs:
-    """What status says beside the records: the replicas, and the rights that are missing."""
+    """What status says beside the records: the replicas, the rights that are missing, and which
+    profiles assign.
+    """
 
     replicas: tuple[ReplicaAnnouncement, ...] = ()
     missing_rights: tuple[str, ...] = ()
     """Those that every profile needs."""
     missing_for: Mapping[RequiredRight, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """Those that only profiles need whose plugins read the kind, or whose actors do this."""
+    assignments: Assignments = dataclasses.field(default_factory=Assignments)
 
 
 def profile_conditions(
     record: ProfileRecord, inputs: StatusInputs, old: Sequence[object], now: datetime.datetime
 ) -> list[StatusBody]:
-    """Accepted, ResolvedRefs, Permitted, Active, Progressing where something is tried, and the
-    roll-up Ready.
+    """Accepted, ResolvedRefs, Permitted, Active, Progressing where something is tried, Assigned
+    where the spec has assign, and the roll-up Ready.
     """
     references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
     own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
@@ -56,6 +60,8 @@ def profile_conditions(
     )
     if record.trial is not None:
         results.append(progressing(record.trial))
+    if (assigned := assignment_condition(record, inputs.assignments, _idle(record))) is not None:
+        results.append(assigned)
     return conditions.merge(old, [*results, ready], record.generation, now)
 
 
@@ -99,6 +105,12 @@ def _active(record: ProfileRecord) -> ConditionResult:
     reason, message = activity_of(record)
     deciding = reason is ConditionReason.DECIDING
     return ConditionResult(ConditionType.ACTIVE, deciding, reason, message)
+
+
+def _idle(record: ProfileRecord) -> str:
+    """Why it places no pods, "" where some revision of it does."""
+    places = record.active is not None and not record.waits_for
+    return "" if places else activity_of(record)[1]
 
 
 def activity_of(record: ProfileRecord) -> tuple[ConditionReason, str]:

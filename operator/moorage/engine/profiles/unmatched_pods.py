@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from moorage.api import bodies
 from moorage.api.conditions import ConditionReason
+from moorage.api.pod_reviews import DEFAULT_SCHEDULER
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
-from moorage.engine.profiles.ownership import DEFAULT_SCHEDULER
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,
     PodConditionUpdate,
