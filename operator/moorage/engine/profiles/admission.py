@@ -15,9 +15,9 @@ from typing import Literal
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
+from moorage.api.pod_reviews import DEFAULT_SCHEDULER
 from moorage.core.framework.revisions import FieldError
 from moorage.engine.profile_records import ProfileRecords, name_conflict
-from moorage.engine.profiles.ownership import DEFAULT_SCHEDULER
 from moorage.engine.profiles.resolving import ProfileResolver
 
 Kind = Literal["PluginConfig", "SchedulerProfile"]
