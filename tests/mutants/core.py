@@ -1354,6 +1354,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=("tests/engine/test_recording.py",),
     ),
     Mutant(
+        name="recordings: placed members of a group stand in an order of their own",
+        file="core/recording/wired_groups.py",
+        old="if _changed(before, came, went) == now:",
+        new="if True:",
+        tests=(f"{_TESTS}/recording/test_wired_groups.py",),
+    ),
+    Mutant(
         name="recordings: kubectl's copies are kept",
         file="core/recording/wire.py",
         old="annotations is None or _LAST_APPLIED not in annotations",

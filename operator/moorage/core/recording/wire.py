@@ -7,8 +7,9 @@ recordings have: neither changes.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -30,18 +31,21 @@ from moorage.core.cycle.decisions import (
     ProfileDeactivated,
     ProfileHeld,
 )
-from moorage.core.framework.extenders import (
-    ExtenderAnswer,
-    ExtenderFailure,
-    ExtenderFilterResult,
-    MetaVictims,
-)
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
-from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.recorded_decisions import RecordedDecision, RecordedOutcome, recorded
+from moorage.core.recording.wired_answers import (
+    AnyAnswer,
+    WiredFailure,
+    WiredFilterResult,
+    WiredPriorities,
+    WiredVictims,
+    read_answer,
+    wired_answer,
+)
+from moorage.core.recording.wired_groups import PlacedMembers, WiredGroup, WiredWholeGroup
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -73,32 +77,6 @@ class _CycleBegan(Entry, frozen=True, tag=21):
     makes_room: bool = True
 
 
-class _Answered(Entry, frozen=True):
-    cycle: int
-    sampled_from: int
-
-
-class _Failed(_Answered, frozen=True, tag=22):
-    text: str
-    makes_room: bool = True
-
-
-class _Filtered(_Answered, frozen=True, tag=25):
-    result: ExtenderFilterResult
-    makes_room: bool = True
-
-
-class _Prioritized(_Answered, frozen=True, tag=26):
-    priorities: tuple[tuple[tuple[str, int], ...] | str, ...]
-    """Of each extender that was asked; the text of one that failed."""
-    makes_room: bool = True
-
-
-class _Victims(_Answered, frozen=True, tag=27):
-    victims: dict[str, MetaVictims]
-    makes_room: bool = True
-
-
 class _Decided(Entry, frozen=True, tag=24):
     pod: Pod
     revision: int
@@ -110,18 +88,9 @@ class _Decided(Entry, frozen=True, tag=24):
     makes_room: bool = True
 
 
-class _GroupBegan(Entry, frozen=True, tag=36):
-    attempt: int
-    group: GroupSpec
-    members: tuple[Pod, ...]
-    scheduled: tuple[str, ...]
-    revision: int
-    holds: bool = False
-
-
 class _GroupAnswered(Entry, frozen=True, tag=37):
     attempt: int
-    answer: _Failed | _Filtered | _Prioritized | _Victims
+    answer: AnyAnswer
 
 
 class _Activated(Entry, frozen=True, tag=30):
@@ -134,13 +103,14 @@ _Wired: TypeAlias = (
     | _ObjectRemoved
     | _Revision
     | _CycleBegan
-    | _Failed
-    | _Filtered
-    | _Prioritized
-    | _Victims
+    | WiredFailure
+    | WiredFilterResult
+    | WiredPriorities
+    | WiredVictims
     | _Decided
     | _Activated
-    | _GroupBegan
+    | WiredGroup
+    | WiredWholeGroup
     | _GroupAnswered
     | GroupMoment
     | GroupAttemptEnded
@@ -170,7 +140,6 @@ _Wired: TypeAlias = (
 )
 
 
-_GROUP_FACTS: Final = ("attempt", "group", "members", "scheduled", "holds")
 _DECIDED_FACTS: Final = ("pod", "by", "sampled_from", "cycle", "outcome", "makes_room")
 _AS_THEY_ARE: Final = frozenset(
     {
@@ -193,9 +162,11 @@ class EntryEncoder:
         self._encode = msgspec.json.Encoder().encode
         self._numbers = WeakKeyDictionary[Revision, int]()
         self._announced_count = 0
+        self._placed = PlacedMembers()
 
     def restart(self) -> None:
         """What comes from now on is to be read without what was before."""
+        self._placed.clear()
         self._numbers.clear()
         self._announced_count = 0
 
@@ -230,15 +201,14 @@ class EntryEncoder:
                 )
             case GroupAttemptBegan():
                 yield from self._announced(entry.revision)
-                known = {name: getattr(entry, name) for name in _GROUP_FACTS}
-                yield _GroupBegan(**known, revision=self._numbers[entry.revision])
+                yield self._placed.wired(entry, self._numbers[entry.revision])
             case ProfileActivated() if entry.revision is not None:
                 yield from self._announced(entry.revision)
                 yield _Activated(entry.scheduler_name, self._numbers[entry.revision])
             case ExtenderAnswered():
-                yield _answered(entry.answer, entry.cycle, entry.sampled_from, entry.makes_room)
+                yield wired_answer(entry.answer, entry.cycle, entry.sampled_from, entry.makes_room)
             case GroupExtenderAnswered():
-                yield _GroupAnswered(entry.attempt, _answered(entry.answer))
+                yield _GroupAnswered(entry.attempt, wired_answer(entry.answer))
             case _:
                 yield self._wired_change(entry)
 
@@ -286,11 +256,18 @@ class EntryDecoder:
         }
         self._resolve = resolve
         self._revisions: dict[int, Revision | None] = {}
+        self._placed = PlacedMembers()
         self._decode = msgspec.json.Decoder(list[_Wired]).decode
 
     def decode(self, encoded: bytes) -> Iterator[Entry]:
-        """What ``EntryEncoder.encode`` was given. Raises msgspec.DecodeError."""
-        for wired in self._decode(encoded):
+        """What ``EntryEncoder.encode`` was given. Raises msgspec.DecodeError, which names the first
+        entry that is not known here.
+        """
+        try:
+            entries = self._decode(encoded)
+        except msgspec.DecodeError as error:
+            raise msgspec.DecodeError(_named(encoded) or str(error)) from error
+        for wired in entries:
             entry = self._entry(wired)
             if entry is not None:
                 yield entry
@@ -305,17 +282,20 @@ class EntryDecoder:
                 known = {name: getattr(wired, name) for name in _DECIDED_FACTS}
                 revision, where = self._revisions.get(wired.revision), Placement(*wired.placement)
                 return RecordedDecision(**known, revision=revision, placement=where)
-            case _CycleBegan() | _GroupBegan():
+            case _CycleBegan():
                 revision = self._revisions.get(wired.revision)
                 return None if revision is None else _began(wired, revision)
+            case WiredGroup() | WiredWholeGroup():
+                now = wired.as_now()
+                return self._placed.read(now, self._revisions.get(now.revision))
             case _Activated():
                 revision = self._revisions.get(wired.revision)
                 return ProfileActivated(wired.scheduler_name, revision)
-            case _Failed() | _Filtered() | _Prioritized() | _Victims():
-                answer, sampled_from = _answer(wired), wired.sampled_from
+            case WiredFailure() | WiredFilterResult() | WiredPriorities() | WiredVictims():
+                answer, sampled_from = read_answer(wired), wired.sampled_from
                 return ExtenderAnswered(wired.cycle, answer, sampled_from, wired.makes_room)
             case _GroupAnswered():
-                return GroupExtenderAnswered(wired.attempt, _answer(wired.answer))
+                return GroupExtenderAnswered(wired.attempt, read_answer(wired.answer))
             case _Object():
                 decoder = self._decoders.get(wired.kind)
                 return changes.ObjectPut(decoder.decode(wired.object)) if decoder else None
@@ -326,15 +306,30 @@ class EntryDecoder:
                 return wired
 
 
-def _began(
-    wired: _CycleBegan | _GroupBegan, revision: Revision
-) -> ExtenderCycleBegan | GroupAttemptBegan:
-    if isinstance(wired, _CycleBegan):
-        on = Placement(*wired.placement) if wired.placement is not None else None
-        began = wired.cycle, wired.pod, revision, wired.sampled_from, on, wired.makes_room
-        return ExtenderCycleBegan(*began)
-    known = {name: getattr(wired, name) for name in _GROUP_FACTS}
-    return GroupAttemptBegan(**known, revision=revision)
+def _began(wired: _CycleBegan, revision: Revision) -> ExtenderCycleBegan:
+    on = Placement(*wired.placement) if wired.placement is not None else None
+    began = wired.cycle, wired.pod, revision, wired.sampled_from, on, wired.makes_room
+    return ExtenderCycleBegan(*began)
+
+
+_NAMES: Final[Mapping[Any, str]] = {
+    kind.__struct_config__.tag: kind.__name__.removeprefix("_").removeprefix("Wired")
+    for kind in get_args(_Wired)
+}
+
+
+def _named(encoded: bytes) -> str:
+    """The first entry that cannot be read, and why; "" where that is not about entries."""
+    with contextlib.suppress(msgspec.DecodeError):
+        for raw in msgspec.json.decode(encoded, type=list[msgspec.Raw]):
+            try:
+                msgspec.json.decode(raw, type=_Wired)
+            except msgspec.ValidationError as error:
+                (tag, *_) = msgspec.json.decode(raw, type=tuple[Any, ...])
+                if tag not in _NAMES:
+                    return f"an entry of kind {tag!r}, which is not known here"
+                return f"an entry {_NAMES[tag]} (kind {tag}): {error}"
+    return ""
 
 
 def _recorded_name(kind: type[HasMetadata]) -> str:
@@ -357,38 +352,3 @@ def _kept(obj: Any) -> Any:
     return msgspec.structs.replace(
         obj, metadata=msgspec.structs.replace(metadata, annotations=others)
     )
-
-
-def _answered(
-    answer: ExtenderAnswer, cycle: int = 0, sampled_from: int = 0, makes_room: bool = True
-) -> _Failed | _Filtered | _Prioritized | _Victims:
-    head, room = (cycle, sampled_from), makes_room
-    if isinstance(answer, ExtenderFailure):
-        return _Failed(*head, answer.text, room)
-    if isinstance(answer, ExtenderFilterResult):
-        return _Filtered(*head, answer, room)
-    if isinstance(answer, Mapping):
-        return _Victims(*head, dict(answer), room)
-    priorities = tuple(
-        one.text if isinstance(one, ExtenderFailure) else tuple(map(_pair, one)) for one in answer
-    )
-    return _Prioritized(*head, priorities, room)
-
-
-def _pair(priority: tuple[str, int]) -> tuple[str, int]:
-    node, value = priority
-    return node, value
-
-
-def _answer(wired: _Failed | _Filtered | _Prioritized | _Victims) -> ExtenderAnswer:
-    match wired:
-        case _Failed():
-            return ExtenderFailure(wired.text)
-        case _Filtered():
-            return wired.result
-        case _Victims():
-            return wired.victims
-        case _Prioritized():
-            return tuple(
-                ExtenderFailure(one) if isinstance(one, str) else one for one in wired.priorities
-            )
