@@ -4,10 +4,14 @@ which group room is held, here and in the status of their profile.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from moorage.core.objects.pods import SchedulingGate
+from moorage.engine.reports import inspection
 from moorage.engine.scheduling.group_holds import HOLD_AFTER_SECONDS, MAX_HOLD_SECONDS
 from tests.engine.running import Running
 from tests.engine.scheduling.test_group_holds import filled, member
@@ -53,6 +57,30 @@ def test_who_waits_and_why() -> None:
         await world.clock.advance(STATUS_SECONDS)
         assert await told(world) == {}
         assert (await queue_status(world))["groups"] == 0
+
+    run(scenario)
+
+
+def test_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between members of one group, however many it has."""
+    monkeypatch.setattr(inspection, "MEMBERS_PER_STEP", 2)
+
+    async def scenario(world: Running) -> None:
+        come(world, group(30), *(member(f"s{i}") for i in range(20)))
+        await world.clock.advance(STATUS_SECONDS)
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(others())
+        found = await told(world)
+        task.cancel()
+        assert found["default/g"]["waiting"] == 20
+        assert turns >= 9
 
     run(scenario)
 

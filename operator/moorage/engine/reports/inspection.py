@@ -12,6 +12,7 @@ import asyncio
 import collections
 import dataclasses
 import logging
+import math
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -20,7 +21,6 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
-    Sequence,
 )
 from typing import Any, NamedTuple, TypeVar
 
@@ -45,8 +45,8 @@ T = TypeVar("T")
 
 ITEMS_PER_STEP = 32
 """Items between two turns of the others: nodes, with their pods."""
-GROUPS_PER_STEP = 4
-"""The same for pod groups, with their members."""
+MEMBERS_PER_STEP = 500
+"""The same for members of pod groups, of which little is asked."""
 PLACES_PER_STEP = 2000
 """The same for pods that are only looked up."""
 LINES, LINES_EVERY = 100, 0.05
@@ -132,12 +132,17 @@ class CacheInspector:
 
     async def groups(self) -> AsyncGenerator[Mapping[str, Any], None]:
         """The pod groups of which a member waits, with all that these were told, each text once."""
-        parts = self._queue.groups.that_wait.values()
-        async for group in _paced(
-            [one for part in parts for one in part.values()], GROUPS_PER_STEP
-        ):
-            if waiting := [*group.waiting.values(), *group.held_back.values()]:
-                yield self._group(group, waiting)
+        members = [
+            (group, entry)
+            for part in self._queue.groups.that_wait.values()
+            for group in part.values()
+            for entry in (*group.waiting.values(), *group.held_back.values())
+        ]
+        found: dict[PodGroupState, _WaitingMembers] = {}
+        async for group, entry in _paced(members, MEMBERS_PER_STEP):
+            found.setdefault(group, _WaitingMembers()).add(entry)
+        async for group in _paced(found, ITEMS_PER_STEP):
+            yield self._group(group, found[group])
 
     def waiting(self, uid: str) -> Mapping[str, Any] | None:
         """One of these; None where it does not wait."""
@@ -276,7 +281,7 @@ class CacheInspector:
             "message": _told(pod),
         }
 
-    def _group(self, group: PodGroupState, waiting: Sequence[QueuedPodInfo]) -> dict[str, Any]:
+    def _group(self, group: PodGroupState, waiting: _WaitingMembers) -> dict[str, Any]:
         groups = self._queue.groups
         return {
             "group": group.name,
@@ -284,10 +289,10 @@ class CacheInspector:
             "profile": group.scheduler_name,
             "minCount": groups.min_count(group),
             "placed": group.bound,
-            "waiting": len(waiting),
-            "since": self._time(min(map(_waits_since, waiting))),
+            "waiting": waiting.count,
+            "since": self._time(waiting.since),
             "gateMessage": "" if group.complete else groups.gating_message(group),
-            "messages": list(filter(None, dict.fromkeys(_told(one.pod) for one in waiting))),
+            "messages": list(filter(None, waiting.messages)),
             "roomHeldUntil": self._held_until(group.key, group.scheduler_name),
         }
 
@@ -297,6 +302,21 @@ class CacheInspector:
 
     def _time(self, boottime: float) -> str:
         return wall_time(boottime, self._clock).isoformat(timespec="milliseconds")
+
+
+@dataclasses.dataclass(slots=True)
+class _WaitingMembers:
+    """What is told of a group's members that wait; each text once."""
+
+    count: int = 0
+    since: float = math.inf
+    messages: dict[str, None] = dataclasses.field(default_factory=dict)
+
+    def add(self, entry: QueuedPodInfo) -> None:
+        """One more."""
+        self.count += 1
+        self.since = min(self.since, _waits_since(entry))
+        self.messages[_told(entry.pod)] = None
 
 
 def _waits_since(entry: QueuedPodInfo) -> float:

@@ -172,7 +172,11 @@ class GroupScheduler:
 
     def _remember(self, group: PodGroupState, status: Status) -> None:
         """What is said of where members lie, until their minimum is bound."""
-        self._placed_as = {one: said for one, said in self._placed_as.items() if one.present}
+        self._placed_as = {
+            one: said
+            for one, said in self._placed_as.items()
+            if one.present and one.spec is not None
+        }
         if status.reasons:
             self._placed_as[group] = status
 
