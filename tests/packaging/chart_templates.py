@@ -20,7 +20,6 @@ _NAMED_BY: Final = frozenset(
         "roleRef",
         "subjects",
         "configMap",
-        "configMapKeyRef",
         "secret",
         "service",
         "serviceAccount",
