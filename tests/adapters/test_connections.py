@@ -12,9 +12,9 @@ from moorage.adapters.kube_session import connections as module
 from moorage.adapters.kube_session.connections import (
     ConnectionFailed,
     ConnectionPool,
-    HttpResponse,
     RequestOptions,
 )
+from moorage.adapters.kube_session.http_response import HttpResponse
 from moorage.ports.errors import Fenced
 
 PLAIN = RequestOptions(timeout=5.0)

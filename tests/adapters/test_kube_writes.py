@@ -80,10 +80,17 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 def writes() -> tuple[ScriptedHttp, Fence, HttpKubeWriter]:
     """Writes over a script; the fence is open."""
-    http, fence = ScriptedHttp(), Fence(ManualClock().boottime)
+    http, fence, _, writer = throttled()
+    return http, fence, writer
+
+
+def throttled() -> tuple[ScriptedHttp, Fence, ManualClock, HttpKubeWriter]:
+    """The same, with the clock by which what is put off is sent again."""
+    clock = ManualClock()
+    http, fence = ScriptedHttp(), Fence(clock.boottime)
     http.default = msgspec.json.encode(DEVICES)
     fence.extend(2000.0)
-    return http, fence, HttpKubeWriter(http, fence, "sys", "moorage")
+    return http, fence, clock, HttpKubeWriter(http, fence, clock, ("sys", "moorage"))
 
 
 WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str, str, Any]] = {
@@ -482,12 +489,35 @@ def test_a_namesake_is_a_conflict() -> None:
         asyncio.run(kube.pod_condition(POD, {"type": "T"}))
 
 
-def test_bindings_are_bounded_in_total() -> None:
+def test_a_write_that_is_put_off_passes_the_fence_again() -> None:
+    """The API server has too much to do: it is asked again later, unless another leads by then."""
+
+    async def story() -> None:
+        http, fence, clock, kube = throttled()
+        put_off = Retryable("429", after=1.0, status=429)
+        http.answers.extend([put_off, put_off, DONE])
+        binding = asyncio.create_task(kube.bind(POD, "n"))
+        await clock.advance(2.0)
+        await binding
+        assert len(http.calls) == 3
+        http.answers.append(put_off)
+        deleting = asyncio.create_task(kube.delete_pod(POD))
+        await settle()
+        fence.close()
+        await clock.advance(1.0)
+        with pytest.raises(Fenced, match="DELETE"):
+            await deleting
+        assert len(http.calls) == 4
+
+    asyncio.run(story())
+
+
+def test_writes_are_bounded_in_total() -> None:
     """However many profiles ask, the API server is asked for so many at a time."""
 
     async def story() -> None:
-        http, fence, _ = writes()
-        bounded = HttpKubeWriter(http, fence, "sys", "moorage", bindings=2)
+        http, fence, clock, _ = throttled()
+        bounded = HttpKubeWriter(http, fence, clock, ("sys", "moorage"), concurrency=2)
         asked, gate = 0, asyncio.Event()
 
         async def answer(_: object) -> bytes:

@@ -68,7 +68,7 @@ class Floor:
         fence.extend(clock.boottime() + _ALWAYS)
         self._session = session
         self._shared = shared
-        self._writes = HttpKubeWriter(session, fence, "default", "floor", IN_FLIGHT)
+        self._writes = HttpKubeWriter(session, fence, clock, ("default", "floor"), IN_FLIGHT)
         self._events: asyncio.Queue[bytes] = asyncio.Queue()
         self._nodes: list[str] = []
         self._claims: dict[str, ResourceClaim] = {}

@@ -223,13 +223,19 @@ class InMemoryKube:
                     "Conflict",
                     f"pod {pod.name} is already assigned to node {stored.spec.node_name}",
                 )
-            self._change(
-                msgspec.structs.replace(
-                    stored, spec=msgspec.structs.replace(stored.spec, node_name=node)
-                )
-            )
+            spec = msgspec.structs.replace(stored.spec, node_name=node)
+            labels = (stored.metadata.labels or {}) | self._place(node)
+            meta = msgspec.structs.replace(stored.metadata, labels=labels or None)
+            self._change(msgspec.structs.replace(stored, metadata=meta, spec=spec))
 
         await self._write("bind", deed, pod, node)
+
+    def _place(self, node: str) -> dict[str, str]:
+        """The labels of a node that its pods get (admission plugin PodTopologyLabels)."""
+        there = self.nodes.get(node)
+        labels = (there.metadata.labels if there is not None else None) or {}
+        names = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+        return {name: labels[name] for name in names if name in labels}
 
     async def pod_condition(
         self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from moorage.ports.errors import Conflict, EdgeError, Retryable
-from moorage.ports.retrying import Backoff, retrying
+from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, Retryable
+from moorage.ports.retrying import MAX_THROTTLED, Backoff, retrying, until_admitted
 from tests.fakes.clocks import EagerClock
 
 
@@ -80,3 +80,45 @@ def test_what_is_no_answer_of_an_edge_is_raised() -> None:
     with pytest.raises(KeyError):
         asyncio.run(retrying(request, Backoff(1.0), clock, lambda error, seconds: None))
     assert clock.slept == []
+
+
+PUT_OFF = Retryable("too many requests", after=1.0, status=429)
+
+
+@pytest.mark.parametrize(
+    ("answers", "want", "slept"),
+    [
+        pytest.param([5], 5, [], id="at once"),
+        pytest.param([PUT_OFF, PUT_OFF, 5], 5, [1.0, 1.0], id="when it is served"),
+        pytest.param([PUT_OFF] * 11, PUT_OFF, [1.0] * 3 + [1.6] + [3.0] * 6, id="never served"),
+        pytest.param(
+            [Retryable("failed", outcome_unknown=True, status=500)],
+            "failed",
+            [],
+            id="it may have been done",
+        ),
+        pytest.param(
+            [EvictionBlocked("POST", 429, "TooManyRequests")], "POST", [], id="a budget says no"
+        ),
+        pytest.param([Conflict("PATCH", 409)], "PATCH", [], id="refused"),
+    ],
+)
+def test_a_request_that_is_put_off(
+    answers: list[int | EdgeError], want: object, slept: list[float]
+) -> None:
+    """It is made again, ten times at most; what may have been done, or is refused, is not."""
+    clock, left = EagerClock(), list(answers)
+
+    async def request() -> int:
+        answer = left.pop(0)
+        if isinstance(answer, EdgeError):
+            raise answer
+        return answer
+
+    if isinstance(want, int):
+        assert asyncio.run(until_admitted(request, clock)) == want
+    else:
+        with pytest.raises(EdgeError, match=str(want)):
+            asyncio.run(until_admitted(request, clock))
+    assert clock.slept == slept and not left
+    assert len(slept) <= MAX_THROTTLED

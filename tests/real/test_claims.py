@@ -340,7 +340,9 @@ def real_side(client: Client, session: KubeSession) -> Side:
     def get(path: str, kind: type[Any]) -> Any:
         return msgspec.convert(client.get(path), kind, strict=False)
 
-    return Side(HttpKubeWriter(session, fence, NAMESPACE, "moorage"), reads, client.post, get)
+    return Side(
+        HttpKubeWriter(session, fence, clock, (NAMESPACE, "moorage")), reads, client.post, get
+    )
 
 
 def fake_side() -> Side:

@@ -209,7 +209,7 @@ def test_binding(run: Run) -> None:
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
         writes, reads = (
-            HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage"),
+            HttpKubeWriter(edge.session, fence, clock, (NAMESPACE, "moorage")),
             HttpKubeReader(edge.session, clock, NAMESPACE, "moorage"),
         )
         edge.client.post("/api/v1/nodes", {"metadata": {"name": "feeds-node"}})
@@ -240,7 +240,7 @@ def test_conditions(run: Run) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        writes = HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage")
+        writes = HttpKubeWriter(edge.session, fence, clock, (NAMESPACE, "moorage"))
         pod = edge.pod("waiting")
         condition = {
             "type": "PodScheduled",
@@ -273,7 +273,7 @@ def test_evictions(run: Run) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        writes = HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage")
+        writes = HttpKubeWriter(edge.session, fence, clock, (NAMESPACE, "moorage"))
         pod = edge.pod("victim")
         namesake = dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000")
         await writes.pod_nomination(pod, "feeds-other")
@@ -311,7 +311,7 @@ def test_revisions_and_replicas(rig: ControlPlane, run: Run) -> None:
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
         writes, reads = (
-            HttpKubeWriter(edge.session, fence, NAMESPACE, "feeds"),
+            HttpKubeWriter(edge.session, fence, clock, (NAMESPACE, "feeds")),
             HttpKubeReader(edge.session, clock, NAMESPACE, "feeds"),
         )
         profile = "feeds." + "x" * 80

@@ -266,7 +266,7 @@ class CheckedWrites(HttpKubeWriter):
     engine: Engine
 
     def __init__(self, session: KubeSession, fence: Fence) -> None:
-        super().__init__(session, fence, "moorage-system", "none")
+        super().__init__(session, fence, SystemClock(), ("moorage-system", "none"))
         self.sent: Counter[str] = Counter()
         self.too_much: list[str] = []
 

@@ -284,7 +284,7 @@ def test_what_an_eviction_is_answered(world: World, kubeconfig: Path) -> None:
             KubeSource(str(kubeconfig)), "moorage/test (preemption)", clock
         )
         try:
-            writes = HttpKubeWriter(session, fence, PLACE, "moorage")
+            writes = HttpKubeWriter(session, fence, clock, (PLACE, "moorage"))
             with pytest.raises(
                 EvictionBlocked,
                 match="The disruption budget asked needs 1 healthy pods and has 1 currently",

@@ -8,8 +8,10 @@ from typing import Final, Self
 from tests.rig.controlplanes import Rig
 from tests.rig.processes import Child
 
-# Nobody renews the nodes' leases here, and nothing has addresses.
+# Nobody renews the nodes' leases here, nothing has addresses, and no kubelet reads how long it may
+# keep a Secret, which is written to each node a minute long.
 _WITHOUT: Final = (
+    "ttl-controller",
     "node-lifecycle-controller",
     "node-ipam-controller",
     "taint-eviction-controller",

@@ -1,4 +1,5 @@
-"""The writes that only the leader may make: each passes the fence right before it goes out.
+"""The writes that only the leader may make: each passes the fence right before it goes out, again
+when it is sent again because the API server had too much to do.
 
 Bodies are encoded before the fence is asked, so that nothing but the send follows it.
 """
@@ -6,6 +7,7 @@ Bodies are encoded before the fence is asked, so that nothing but the send follo
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +21,7 @@ from moorage.core.objects.pods import ContainerExtendedResourceRequest
 from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
+from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.kube import (
@@ -30,6 +33,7 @@ from moorage.ports.kube import (
     StoredRevision,
 )
 from moorage.ports.leadership import Fence
+from moorage.ports.retrying import until_admitted
 from moorage.ports.texts import replica_lease, shortened
 
 _encode = msgspec.json.Encoder().encode
@@ -66,20 +70,26 @@ class _Done(msgspec.Struct):
 
 
 class HttpKubeWriter:
-    """``ports.kube.KubeWriter``. ``namespace`` and ``lease`` are those of the leader's Lease;
-    revisions are stored beside it.
+    """``ports.kube.KubeWriter``. ``home``: namespace and name of the leader's Lease; revisions are
+    stored beside it.
 
-    At most ``bindings`` are asked for at a time.
+    At most ``concurrency`` requests are under way at a time, those included that wait because the
+    API server has put them off.
     """
 
     def __init__(
-        self, session: HttpSession, fence: Fence, namespace: str, lease: str, bindings: int = 64
+        self,
+        session: HttpSession,
+        fence: Fence,
+        clock: Clock,
+        home: tuple[str, str],
+        concurrency: int = 64,
     ) -> None:
         self._session = session
         self._fence = fence
-        self._namespace = namespace
-        self._lease = lease
-        self._bindings = asyncio.Semaphore(bindings)
+        self._clock = clock
+        self._namespace, self._lease = home
+        self._turns = asyncio.Semaphore(concurrency)
 
     @property
     def open(self) -> bool:
@@ -92,8 +102,7 @@ class HttpKubeWriter:
         """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
         body = _encode(_Binding(_BindingMeta(pod.name, pod.namespace, pod.uid), _Target(node)))
-        async with self._bindings:
-            answer = await self._send("POST", path, body)
+        answer = await self._send("POST", path, body)
         if decoded(f"POST {path}", answer, _Done, outcome_unknown=True).status != "Success":
             raise Retryable(
                 f"POST {path}: the answer does not say that it was done", outcome_unknown=True
@@ -337,15 +346,10 @@ class HttpKubeWriter:
         body: bytes | None = None,
         content_type: str = "application/json",
     ) -> bytes:
-        return await self._session.call(
-            HttpCall(
-                method,
-                path,
-                body,
-                content_type,
-                guard=lambda: self._fence.check(f"{method} {path}"),
-            )
-        )
+        guard = functools.partial(self._fence.check, f"{method} {path}")
+        call = HttpCall(method, path, body, content_type, guard=guard)
+        async with self._turns:
+            return await until_admitted(functools.partial(self._session.call, call), self._clock)
 
 
 def _owner(revision: StoredRevision) -> dict[str, Any]:

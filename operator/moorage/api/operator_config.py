@@ -63,7 +63,7 @@ class OperatorConfiguration(OptionsPart):
     pod_max_in_unschedulable_pods_duration: Duration = 300.0
     """After this long a refused pod is tried again, whatever happened."""
     bind_concurrency: Annotated[int, Field(ge=1, le=4096)] = 64
-    """Bindings that ask the API server at once, and those of one profile that are under way."""
+    """Writes that ask the API server at once, and bindings of one profile that are under way."""
     swap_debounce: Duration = 0.2
     """How long to wait for further changes after one, so that objects applied together become one
     swap.

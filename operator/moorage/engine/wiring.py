@@ -157,7 +157,8 @@ class EngineParts:
         ports, clock = self.ports, self.ports.clock
         waiting_pods, objects = WaitingPods(clock), ObjectWaiter(self.cache)
         siblings = Siblings(self.cache, self.pod_groups)
-        tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods, siblings)
+        turns = asyncio.Semaphore(self.config.bind_concurrency)
+        tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods, siblings, turns)
         actors = join(registry, factories, tools)
         self.group_scheduler = GroupScheduler(
             self.context,

@@ -44,6 +44,8 @@ AFTER_CONFLICT, AFTER_FAILURE = Backoff(0.01, 3.0), Backoff(0.2, 3.0)
 """Until it is tried again after a conflict, or after no answer."""
 MAX_REFUSED_SECONDS = 30.0
 """Seconds of refusals until they are believed."""
+MAX_THROTTLED = 10
+"""How often a request is made again that the API server has put off; client-go's number."""
 
 
 async def retrying(
@@ -84,6 +86,22 @@ async def until_answered(request: Callable[[], Awaitable[T]], clock: Clock) -> T
                 raise
             failures += 1
             await clock.sleep(delay(failures, error))
+
+
+async def until_admitted(request: Callable[[], Awaitable[T]], clock: Clock) -> T:
+    """The answer of a request that the API server may put off with 429, which it says before
+    anything is done (priority and fairness). Raises EdgeError, that 429 when it has come for the
+    eleventh time.
+    """
+    for failures in range(1, MAX_THROTTLED + 1):
+        try:
+            return await request()
+        except Retryable as error:
+            if error.status != 429:
+                raise
+            seconds = AFTER_FAILURE.seconds(failures, error)
+        await clock.sleep(seconds)
+    return await request()
 
 
 def delay(failures: int, error: EdgeError) -> float:

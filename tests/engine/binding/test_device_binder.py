@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.columns.store import Store
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodResourceClaim
@@ -85,13 +86,14 @@ def asking(name: str) -> Pod:
 
 @contextlib.asynccontextmanager
 async def world_with(
-    *claims: str, nodes: int = 1, seconds: int = 600, **device: Any
+    *claims: str, nodes: int = 1, seconds: int = 600, slots: int = 64, **device: Any
 ) -> AsyncIterator[Running]:
     """Nodes with a device each, claims, and so long for devices to become usable; in the end the
     ledger must be right.
     """
     args = [{"name": "DynamicResources", "args": {"bindingTimeout": f"{seconds}s"}}]
-    async with Running().leading(
+    config = OperatorConfiguration.model_validate({"bindConcurrency": slots})
+    async with Running(config=config).leading(
         a_body("test", plugins=STEPS, pluginConfig=args), nodes=0
     ) as world:
         world.kube.put(
@@ -354,6 +356,33 @@ def test_a_pod_that_goes_meanwhile(held: str) -> None:
             if held:
                 await world.clock.advance(TRIED_AGAIN)
                 assert device(world, "d") == "n1"
+
+    asyncio.run(story())
+
+
+def test_pods_have_their_claims_written_in_turns() -> None:
+    """So many at a time, and a pod that has its claims is bound before the others begin. One that
+    goes while it waits for its turn has nothing written.
+    """
+
+    async def story() -> None:
+        names = [f"c{i}" for i in range(4)]
+        async with world_with(*names, nodes=4, slots=1) as world:
+            gate = world.kube.hold("reserve_claim")
+            pods = [world.kube.put(a_user(f"p{i}", name)) for i, name in enumerate(names)]
+            await settle()
+            assert world.assumed == 4
+            assert written(world) == ["protect_claim"]
+            world.kube.delete(pods[3])
+            await settle()
+            gate.set()
+            await settle()
+            order = [write.method for write in world.kube.written]
+            last = len(order) - 1 - order[::-1].index("protect_claim")
+            assert order.index("bind") < last
+            assert [world.node(f"p{i}") != "" for i in range(3)] == [True] * 3
+            assert (device(world, "c3"), holders(world, "c3")) == ("", [])
+            assert written(world).count("protect_claim") == 3
 
     asyncio.run(story())
 

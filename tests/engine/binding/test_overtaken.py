@@ -120,10 +120,13 @@ def test_what_comes_while_its_node_is_looked_at(
 
 
 def test_our_own_decisions_are_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pods that we place side by side do not make each other be asked about again."""
+    """Pods that we place side by side do not make each other be asked about again: neither by being
+    placed, nor by being seen there with their node's zone.
+    """
 
     async def story() -> None:
-        async with Running().leading(nodes=1) as world:
+        async with Running().leading(nodes=0) as world:
+            world.kube.put(make_node("n1", labels={"topology.kubernetes.io/zone": "a"}))
             asked: list[str] = []
 
             def ask(placement: ScheduleResult, context: CycleContext) -> str:
@@ -131,10 +134,16 @@ def test_our_own_decisions_are_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
                 return "it is full"
 
             monkeypatch.setattr(cycle, "recheck_node", ask)
+            gate = await decided(world, make_pod("first"))
+            del world.steps.gates["pre_bind"]
             for name in "abcdef":
                 world.kube.put(make_pod(name))
             await settle(100)
             assert [world.node(name) for name in "abcdef"] == ["n1"] * 6
+            gate.set()
+            await settle(100)
+            assert world.node("first") == "n1"
+            assert world.kube.pods["uid-a"].metadata.labels == {"topology.kubernetes.io/zone": "a"}
             assert asked == []
 
     asyncio.run(story())

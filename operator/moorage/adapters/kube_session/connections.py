@@ -23,10 +23,17 @@ import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
+from moorage.adapters.kube_session.http_response import (
+    CHUNKED,
+    HttpResponse,
+    body_length,
+    cut,
+    number,
+)
+
 CONNECT_TIMEOUT_SECONDS = 5.0
 IDLE_SECONDS = 75.0
 """How long an idle connection is kept; the API server closes it after 90 s."""
-CHUNKED = -1
 MAX_HEAD_BYTES = 2**16
 MAX_BODY_BYTES = 2**30
 """Of an answer: what is longer is no page of a list."""
@@ -40,19 +47,6 @@ class ConnectionFailed(Exception):
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)
         self.sent = sent
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class HttpResponse:
-    """A whole answer; ``head`` is the raw status line and header lines in lower case."""
-
-    status: int
-    head: bytes
-    body: bytes
-
-    def header(self, name: bytes) -> str:
-        """The value of a header (its name in lower case), "" when it is absent."""
-        return _header(self.head, name).decode("latin-1")
 
 
 @dataclasses.dataclass(slots=True)
@@ -120,7 +114,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It has ended, by either side."""
         self.reusable = False
-        if self._head and _length(self._head) is None and exc is None:
+        if self._head and body_length(self._head) is None and exc is None:
             self._finish(bytes(self._buffer))
         elif self._answer is not None and not self._answer.done():
             text = f"the connection ended: {exc or 'closed by the server'}"
@@ -171,7 +165,7 @@ class HttpConnection(asyncio.Protocol):
             head = bytes(self._buffer[:end]).lower()
             del self._buffer[: end + 4]
             if not head.startswith(b"http/1.1 1"):
-                _number(head[9:12], 10)
+                number(head[9:12], 10)
                 self._head = head
                 return True
         if len(self._buffer) > MAX_HEAD_BYTES:
@@ -180,21 +174,21 @@ class HttpConnection(asyncio.Protocol):
 
     def _take_body(self) -> bytes | None:
         """Cut the body off the buffer once it is all there. Raises ValueError for nonsense."""
-        length = _length(self._head)
+        length = body_length(self._head)
         if length == CHUNKED:
             return b"".join(self._chunks) if self._take_chunks() else None
         if length is None or len(self._buffer) < length:
             return None
-        return _cut(self._buffer, length)
+        return cut(self._buffer, length)
 
     def _take_chunks(self) -> bool:
         """Cut off those that are all there; whether the last one was among them."""
         while (end := self._buffer.find(b"\r\n", 0, MAX_HEAD_BYTES)) >= 0:
-            size = _number(bytes(self._buffer[:end]).partition(b";")[0].strip(), 16)
+            size = number(bytes(self._buffer[:end]).partition(b";")[0].strip(), 16)
             if len(self._buffer) < end + size + 4:
                 return False
             del self._buffer[: end + 2]
-            self._chunks.append(_cut(self._buffer, size))
+            self._chunks.append(cut(self._buffer, size))
             del self._buffer[:2]
             if not size:
                 return True
@@ -260,8 +254,7 @@ class ConnectionPool:
         try:
             if request.refused is not None:
                 raise request.refused
-            async with asyncio.timeout(end - time.monotonic()):
-                return await cast(asyncio.Future[HttpResponse], request.answer)
+            return await _in_time(cast(asyncio.Future[HttpResponse], request.answer), end)
         except TimeoutError as error:
             connection.close()
             raise ConnectionFailed(f"no answer within {options.timeout:g} s", sent=True) from error
@@ -342,6 +335,23 @@ class ConnectionPool:
         return connection
 
 
+async def _in_time(answer: asyncio.Future[HttpResponse], end: float) -> HttpResponse:
+    """The answer. Raises TimeoutError when there is none by ``end`` (time.monotonic). One timer is
+    all it takes: asyncio.timeout costs more than the rest of a request does here.
+    """
+    seconds = max(0.0, end - time.monotonic())
+    late = asyncio.get_running_loop().call_later(seconds, _expire, answer)
+    try:
+        return await answer
+    finally:
+        late.cancel()
+
+
+def _expire(answer: asyncio.Future[HttpResponse]) -> None:
+    if not answer.done():
+        answer.set_exception(TimeoutError())
+
+
 def set_user_timeout(made: socket.socket, unacknowledged: float) -> None:
     """Have the kernel drop what it holds when the other side is silent for so many seconds, and
     whenever this side ends.
@@ -359,39 +369,3 @@ class RequestOptions:
     timeout: float
     guard: Callable[[], None] | None = None
     fresh: bool = False
-
-
-def _header(head: bytes, name: bytes) -> bytes:
-    start = head.find(b"\r\n" + name + b":")
-    if start < 0:
-        return b""
-    start += len(name) + 3
-    end = head.find(b"\r\n", start)
-    return head[start : end if end >= 0 else len(head)].strip()
-
-
-def _length(head: bytes) -> int | None:
-    """How long the body is by its head: CHUNKED, None up to the connection's end. Raises
-    ValueError.
-    """
-    if head[9:12] in (b"204", b"304"):
-        return 0
-    if b"chunked" in _header(head, b"transfer-encoding"):
-        return CHUNKED
-    length = _header(head, b"content-length")
-    return _number(length, 10) if length else None
-
-
-def _number(text: bytes, base: int) -> int:
-    """Of digits only. Raises ValueError."""
-    if not text.isalnum():
-        raise ValueError(f"{text[:20]!r} is no number")
-    return int(text, base)
-
-
-def _cut(buffer: bytearray, length: int) -> bytes:
-    """So many bytes, taken off the front; copied once, however many they are."""
-    with memoryview(buffer) as view:
-        body = bytes(view[:length])
-    del buffer[:length]
-    return body

@@ -86,7 +86,7 @@ from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
 
-WARM_CONNECTIONS = 16
+WARM_CONNECTIONS = 64
 """Opened before the first decision, so that the first bindings of a new leader do not wait for TLS
 handshakes.
 """
@@ -160,7 +160,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     recorder = state_recording.recorder_of(config, resolver, clock, given.identity)
     ports = Ports(
         clock=clock,
-        writes=given.writes or HttpKubeWriter(session, fence, *home, config.bind_concurrency),
+        writes=given.writes or HttpKubeWriter(session, fence, clock, home, config.bind_concurrency),
         reads=reads,
         events=events,
         telemetry=telemetry,

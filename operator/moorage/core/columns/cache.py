@@ -32,7 +32,7 @@ from moorage.core.columns.change_log import Aspect
 from moorage.core.columns.grouped_pods import GroupedPods
 from moorage.core.columns.nominations import NominationListener, Nominator
 from moorage.core.columns.pod_counters import AnyPod, PodCounters
-from moorage.core.columns.pod_info import PodInfo, PodState, counts_alike
+from moorage.core.columns.pod_info import PodInfo, PodState, confirms, counts_alike
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.objects.meta import Namespace, PartialObject
@@ -118,8 +118,8 @@ class Cache:
         return iter(self._in_namespace.get(namespace, {}).values())
 
     def node_generation(self, node: str) -> int:
-        """A number that moves when this node, or what is on it, changes otherwise than by
-        ``assume`` and ``forget``.
+        """A number that moves when this node, or what is on it, changes by others' doing: not by
+        ``assume`` and ``forget``, nor when a pod is seen as it was assumed.
         """
         return self._node_generations.get(node, 0)
 
@@ -285,15 +285,14 @@ class Cache:
             self._rewrite(new)
             self._assumed -= here.state is PodState.ASSUMED
             return
-        self._bump_generation(node)
-        if known is None:
-            self._add(new)
-        else:
-            self._replace(known, new)
+        if here is None or not confirms(here, new):
+            self._bump_generation(node)
+        self._add(new) if known is None else self._replace(known, new)
 
     def _replace(self, old: PodInfo, new: PodInfo) -> None:
         """A pod is on another node than it was, or counts otherwise there."""
-        self._bump_generation(old.node)
+        if old.node != new.node:
+            self._bump_generation(old.node)
         self._drop(old)
         try:
             self._add(new)

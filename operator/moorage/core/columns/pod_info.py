@@ -16,6 +16,8 @@ from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import BASIC, Requests, basic_amounts
 from moorage.core.volumes.pod_volumes import NO_VOLUMES, PodVolumeUse, volumes_of
 
+_COPIED = frozenset({"topology.kubernetes.io/region", "topology.kubernetes.io/zone"})
+
 
 class PodBatch:
     """Many pods, what they take added up at once.
@@ -131,12 +133,29 @@ class PodInfo:
         )
 
 
+def confirms(assumed: PodInfo, seen: PodInfo) -> bool:
+    """Whether a pod is seen as it was assumed, but for the labels of its node that the API server
+    copies to it as it binds it (admission plugin PodTopologyLabels, KEP-4742).
+    """
+    mine, its = assumed.pod.metadata.labels or {}, seen.pod.metadata.labels or {}
+    own = {name: value for name, value in its.items() if name in mine or name not in _COPIED}
+    return (
+        assumed.state is PodState.ASSUMED
+        and assumed.requests == seen.requests
+        and own == mine
+        and _count_alike_but_for_labels(assumed.pod, seen.pod)
+    )
+
+
 def counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
     """Whether two states of a pod count alike for selectors and terms."""
+    return one.metadata.labels == other.metadata.labels and _count_alike_but_for_labels(one, other)
+
+
+def _count_alike_but_for_labels(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
     mine, its = one.metadata, other.metadata
     return (
-        mine.labels == its.labels
-        and (mine.deletion_timestamp is None) == (its.deletion_timestamp is None)
+        (mine.deletion_timestamp is None) == (its.deletion_timestamp is None)
         and isinstance(one, Pod) == isinstance(other, Pod)
         and (
             not isinstance(one, Pod) or not isinstance(other, Pod) or _specs_count_alike(one, other)

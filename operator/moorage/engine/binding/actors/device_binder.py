@@ -69,6 +69,7 @@ class DeviceBinder:
         self._reads = tools.reads
         self._objects = tools.objects
         self._clock = tools.clock
+        self._turns = tools.turns
         self._shared = SharedClaims(tools.objects, tools.siblings)
 
     @property
@@ -85,7 +86,9 @@ class DeviceBinder:
             return None
         self._shared.stays(pod)
         held: list[HeldClaim] = []
+        await self._turns.acquire()
         writing = asyncio.ensure_future(self._write(pod, reserved, held))
+        writing.add_done_callback(lambda _: self._turns.release())
         try:
             await asyncio.shield(writing)
             await self._until_usable(held, reserved.timeout)

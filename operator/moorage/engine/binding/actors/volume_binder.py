@@ -33,16 +33,18 @@ class VolumeBinder:
         self._writes = tools.writes
         self._objects = tools.objects
         self._clock = tools.clock
+        self._turns = tools.turns
 
     async def pre_bind(self, pod: Pod, node: str, reserved: PodVolumes | None) -> None:
         """Return when each claim has its volume. Raises EdgeError when one will not get it."""
         if reserved is None:
             return
-        for obj in reserved.writes:
-            if isinstance(obj, PersistentVolume):
-                await self._writes.bind_volume(obj)
-            else:
-                await self._writes.select_node(obj)
+        async with self._turns:
+            for obj in reserved.writes:
+                if isinstance(obj, PersistentVolume):
+                    await self._writes.bind_volume(obj)
+                else:
+                    await self._writes.select_node(obj)
         done = await self._objects.wait_until(
             lambda: self._all_bound(node, reserved),
             lambda: self._names(reserved),
