@@ -61,6 +61,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="held room: it is open while the group itself is placed",
+        file="core/cycle/group_cycle.py",
+        old="nominations.try_out(pod.metadata.uid)",
+        new="nominations.remove(pod.metadata.uid)",
+        tests=("tests/engine/scheduling/test_nominated_members.py",),
+    ),
+    Mutant(
+        name="held room: it is open while a member is elsewhere",
+        file="core/cycle/cycle.py",
+        old="        context.cache.nominations.resume(pod.metadata.uid, node)\n",
+        new="",
+        tests=(f"{_TESTS}/cycle/test_room_of_a_tried_group.py",),
+    ),
+    Mutant(
+        name="held room: it is open once a member was taken back",
+        file="core/cycle/cycle.py",
+        old="        cache.nominations.resume(uid)\n",
+        new="",
+        tests=(f"{_TESTS}/cycle/test_room_of_a_tried_group.py",),
+    ),
+    Mutant(
         name="rows: Gt takes its own bound",
         file="core/columns/nodes/row_selection.py",
         old="numbers > condition.bound",
@@ -126,11 +147,11 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=("tests/engine/scheduling/test_vain_attempts.py",),
     ),
     Mutant(
-        name="nominations: others hear of room that is only set aside",
+        name="nominations: others hear of room that is only taken for a try",
         file="core/columns/nominations.py",
-        old="uid not in self._aside and ",
-        new="",
-        tests=("tests/engine/scheduling/test_vain_attempts.py",),
+        old="self._forget(uid, placed if before is None else before.node)",
+        new="self._forget(uid, placed)",
+        tests=(f"{_TESTS}/columns/test_nominations.py",),
     ),
     Mutant(
         name="queue: members of a group go before all have moved",
@@ -399,8 +420,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="dry run: who yields to this pod is left room",
         file="core/framework/evaluation/dry_run.py",
-        old="[record for record in there if yields_to(self._pod, record)]",
-        new="[record for record in there]",
+        old="self._snapshot.nominations.ahead_on(self._pod, name)",
+        new="[*self._snapshot.nominations.nominated_pods(name)]",
         tests=(
             (
                 f"{_TESTS}/columns/test_kept_choices.py"
@@ -1526,15 +1547,22 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     ),
     Mutant(
         name="group cycle: siblings stand back for each other's nominations",
-        file="core/cycle/group_cycle.py",
-        old="nominations.set_aside(uid)\n        try:",
-        new="pass\n        try:",
+        file="core/columns/nominations.py",
+        old="if uid not in siblings and _yields_to(pod, one)",
+        new="if _yields_to(pod, one)",
         tests=(
             (
                 f"{_TESTS}/cycle/test_group_cycle.py"
                 "::test_siblings_need_not_stand_back_for_each_others_nominations"
             ),
         ),
+    ),
+    Mutant(
+        name="group cycle: siblings stand back for each other's nominations elsewhere",
+        file="core/columns/nominations.py",
+        old="if level[1] == siblings:",
+        new="if False:",
+        tests=(f"{_TESTS}/cycle/test_room_of_a_tried_group.py",),
     ),
     Mutant(
         name="group placements: members that run say nothing",

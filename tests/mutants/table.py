@@ -119,6 +119,13 @@ MUTANTS: Final = (
         tests=("tests/engine/binding/test_clean_up.py",),
     ),
     Mutant(
+        name="members of a group are looked at one by one before victims go",
+        file="engine/scheduling/preemption.py",
+        old="siblings = [there[uid] for uid in there if uid != one.pod.metadata.uid]",
+        new="siblings = []",
+        tests=("tests/engine/scheduling/test_pod_groups.py",),
+    ),
+    Mutant(
         name="one 404 of an eviction is a fact",
         file="engine/scheduling/preemption.py",
         old="if not isinstance(error, Retryable) and await self._reads.pod_node(ref) is None:",

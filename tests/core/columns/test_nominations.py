@@ -277,3 +277,38 @@ def test_the_foremost_come_first_after_each_change(nodes: NodeTable) -> None:
     nominations.nominate(make_pod("d", cpu="1", priority=9), "n2")
     nominations.remove("uid-b")
     assert [record.pod.metadata.name for record in nominations.by_priority()] == ["d", "a", "c"]
+
+
+@pytest.mark.parametrize(("node", "kept"), [("n1", []), ("n2", ["a"])])
+def test_what_may_be_taken_back_is_told_when_it_is_settled(node: str, kept: list[str]) -> None:
+    """A pod that is tried keeps its room as long as it has its place elsewhere, and whenever it is
+    taken back; who has come for good keeps none.
+    """
+    told: list[str] = []
+
+    class Told:
+        """Hears of nodes."""
+
+        def nomination_cleared(self, pod: Pod, node: str) -> None:
+            """This one."""
+            told.append(node)
+
+    cache = Cache(nominations=Told())
+    cache.nominations.nominate(POD, "n1", held=True)
+    before = cache.nominations.state("uid-a")
+    cache.nominations.try_out("uid-a")
+    for _ in range(2):
+        cache.assume(POD, node, pod_requests(POD))
+        cache.nominations.resume("uid-a", node)
+        assert names_on(cache.nominations, "n1") == kept
+        cache.forget("uid-a")
+        cache.nominations.resume("uid-a")
+        assert cache.nominations.state("uid-a") == before
+    cache.assume(POD, node, pod_requests(POD))
+    cache.nominations.resume("uid-a", node)
+    assert told == []
+    cache.nominations.settle("uid-a", node)
+    assert (told, len(cache.nominations)) == (["n1"] if kept else [], 0)
+    cache.forget("uid-a")
+    cache.nominations.resume("uid-a")
+    assert len(cache.nominations) == 0

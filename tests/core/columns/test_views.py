@@ -129,7 +129,7 @@ def test_a_type_checker_lets_a_plugin_read_and_not_write(tmp_path: Path) -> None
             Nominator,
             NominatorView,
             {"nominate", "observe_status", "lapse", "add", "remove", "unwritten"}
-            | {"states", "state", "restore", "set_aside", "is_set_aside", "settle"},
+            | {"states", "state", "restore", "try_out", "resume", "settle"},
         ),
         (Store, Lister, {"put", "remove", "follow", "all_objects"}),
     ],

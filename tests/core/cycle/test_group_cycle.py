@@ -29,7 +29,7 @@ from moorage.core.framework.status import SUCCESS, Code
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pod_groups import API, GroupKey
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, PodSchedulingGroup
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
 from moorage.core.simulation.simulated_groups import finished
@@ -243,7 +243,7 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
     before = list(cache.nominations.states())
     steps = schedule_group(GroupAttempt(TRIO, waiting), placer(tried), tried, REVISION)
     assert [next(steps), next(steps)] == [True, True]
-    assert (cache.assumed, len(cache.nominations)) == (2, 0)
+    assert (cache.assumed, len(cache.nominations)) == (2, 1)
     steps.close()
     assert cache.assumed == 0
     assert sorted(cache.nominations.states(), key=lambda one: one.uid) == before
@@ -252,7 +252,10 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
 def test_siblings_need_not_stand_back_for_each_others_nominations() -> None:
     """Room that is kept for one member may be another's; of others it is kept."""
     tried = context([make_node("n1", cpu="2")])
-    waiting = [make_pod(name, cpu="1", priority=5) for name in "ab"]
+    waiting = [
+        make_pod(name, cpu="1", priority=5, scheduling_group=PodSchedulingGroup("g"))
+        for name in "ab"
+    ]
     other = make_pod("other", cpu="1", priority=5)
     for pod in (*waiting, other):
         tried.cache.observe_waiting(pod, pod_requests(pod))

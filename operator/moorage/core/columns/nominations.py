@@ -10,25 +10,25 @@ counts whenever no decision of ours has yet to be written there. So in the end b
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from moorage.core.columns.change_log import Aspect, VersionCounter
 from moorage.core.columns.changes import NO_JOURNAL, Journal, Nomination
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.pod_info import PodInfo, PodState
-from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pod_groups import GroupKey, group_of
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.pods.requests import Requests, pod_requests
-from moorage.core.structures.all_or_none import all_or_none
+from moorage.core.structures.all_or_none import Step, all_or_none
 
+_Level = tuple[int, tuple[str, ...]]
+"""Of a pod: minus its priority, and the key of its group, () for none."""
 _HeldKey = tuple[int, tuple[str, ...], str]
-"""Of a pod whose room is held: priority, the key of its group, when it was created."""
+"""Of a pod whose room is held: its level, and when it was created."""
 _NO_PODS: dict[str, PodInfo] = {}
 MAX_NOMINATED_ELSEWHERE = 100
-"""Nominated pods that are taken into account at most on other nodes than theirs, the most important
-ones.
-"""
+"""So many nominated pods count on other nodes than theirs at most, the most important ones."""
 
 
 class NominationListener(Protocol):
@@ -59,14 +59,15 @@ class Nominator:
         """Moves when a first pod is nominated, and when the last one is not any more."""
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._records: dict[str, PodInfo] = {}
-        self._by_priority: dict[int, dict[str, PodInfo]] = {}
+        self._by_level: dict[_Level, dict[str, PodInfo]] = {}
+        self._by_group: dict[GroupKey, dict[str, PodInfo]] = {}
         self._held: dict[_HeldKey, dict[str, PodInfo]] = {}
         self._unwritten: dict[str, str] = {}
         """What we decided and the pod's status does not say yet, by UID; "" for no node."""
         self._lapsed: dict[str, str] = {}
         """UID -> the node that a pod's status names still, which is not kept for it any more."""
-        self._aside: set[str] = set()
-        """UIDs of pods that are set aside."""
+        self._tried: dict[str, Nomination | None] = {}
+        """UIDs of pods that are tried; what is known of one that is where it is nominated to."""
 
     def __len__(self) -> int:
         """How many pods are nominated."""
@@ -104,36 +105,54 @@ class Nominator:
         return self._unwritten.keys()
 
     def by_priority(self) -> Iterator[PodInfo]:
-        """All of them, the most important pods first, equals in the order in which they came. Not
-        to be changed while this runs.
+        """All of them, the most important pods first, of equals those of no group, then one group
+        after another. Not to be changed while this runs.
         """
-        for level in sorted(self._by_priority, reverse=True):
-            yield from self._by_priority[level].values()
+        for level in sorted(self._by_level):
+            yield from self._by_level[level].values()
+
+    def siblings_of(self, pod: Pod) -> Mapping[str, PodInfo]:
+        """The nominated members of the pod's group (by UID), itself included."""
+        group = group_of(pod) if self._by_group else None
+        return _NO_PODS if group is None else self._by_group.get(group, _NO_PODS)
+
+    def ahead_on(self, pod: Pod, node: str) -> Sequence[PodInfo]:
+        """Those on this node that a pod must leave room for; siblings need not leave each other
+        any.
+        """
+        if not (there := self._by_node.get(node)):
+            return ()
+        siblings = self.siblings_of(pod) if self._by_group else _NO_PODS
+        return [one for uid, one in there.items() if uid not in siblings and _yields_to(pod, one)]
 
     def ahead_of(self, pod: Pod) -> Iterator[PodInfo]:
-        """Those that this pod must leave room for, the most important one first."""
-        mine = priority(pod)
-        for level in sorted(self._by_priority, reverse=True):
-            if level < mine:
+        """The same on any node, the most important one first."""
+        mine, siblings = -priority(pod), group_of(pod) if self._by_group else None
+        for level in sorted(self._by_level):
+            if level[0] > mine:
                 return
-            for uid, record in self._by_priority[level].items():
+            if level[1] == siblings:
+                continue
+            for uid, record in self._by_level[level].items():
                 # there are many, and all but those that are held are left their room
-                if yields_to(pod, record) if record.held else uid != pod.metadata.uid:
+                if _yields_to(pod, record) if record.held else uid != pod.metadata.uid:
                     yield record
 
     # ---- nominations come and go -----------------------------------------------------------------
 
     def held_from(self, pod: Pod) -> tuple[tuple[tuple[str, ...], str], ...]:
-        """What is held among pods of its priority that this pod must leave, which pods of one
-        template may differ in (``yields_to``): groups, each with the creation of the youngest
-        member that it stands back for.
+        """Of what is kept, that which pods of one template may differ in: the pod's own group, with
+        "", if members of it are nominated; and groups for which room is held among pods of its
+        priority, each with the creation of the youngest member that it stands back for.
         """
-        if not self._held:
+        if not (self._by_group or self._held):
             return ()
-        mine, own, born = priority(pod), group_of(pod) or (), pod.metadata.creation_timestamp or ""
-        youngest: dict[tuple[str, ...], str] = {}
+        mine, own, born = -priority(pod), group_of(pod), pod.metadata.creation_timestamp or ""
+        youngest = dict[tuple[str, ...], str]()
+        if own in self._by_group:
+            youngest[own] = ""
         for level, group, created in self._held:
-            if level == mine and (group == own or created < born):
+            if level == mine and group != own and created < born:
                 youngest[group] = max(created, youngest.get(group, ""))
         return tuple(sorted(youngest.items()))
 
@@ -208,31 +227,32 @@ class Nominator:
 
     def remove(self, uid: str, placed: str = "") -> None:
         """The pod waits no more: it is gone, or has its place on this node."""
+        before = None
         if not placed:
-            self._aside.discard(uid)
-        self._forget(uid, placed)
+            self._tried.pop(uid, None)
+        elif uid in self._tried and uid in self._records:
+            before = self._tried[uid] = self.state(uid)
+        # of one that is tried nobody hears before it is settled
+        self._forget(uid, placed if before is None else before.node)
 
-    def set_aside(self, uid: str) -> None:
-        """The pod is tried: its room is not kept, and nobody hears of what becomes of it, until
-        ``settle``.
+    def try_out(self, uid: str) -> None:
+        """Until ``settle`` any place that the pod gets may be taken back."""
+        self._tried.setdefault(uid, None)
+
+    def resume(self, uid: str, placed: str = "") -> None:
+        """One that is tried has lost its place, or has it on this node for now: unless it is
+        nominated to the same, that room is kept as before.
         """
-        self._aside.add(uid)
-        self._forget(uid)
+        before = self._tried.get(uid)
+        if before is not None and before.node != placed:
+            self._tried[uid] = None
+            self.restore(before)
 
-    def is_set_aside(self, uid: str) -> bool:
-        """Whether it is, and the pod is not gone since."""
-        return uid in self._aside
-
-    def settle(self, state: Nomination, node: str) -> None:
-        """A pod that was set aside, of which this was known, has its place on a node, or (""), if
-        it is not gone, is nominated as before.
-        """
-        waits = state.uid in self._aside and not node
-        self._aside.discard(state.uid)
-        if waits:
-            self.restore(state)
-        elif state.pod is not None and state.node not in ("", node):
-            self._notify_cleared(state.pod, state.node, 1)
+    def settle(self, uid: str, placed: str = "") -> None:
+        """A pod is not tried any more: it waits, is gone, or has its place on this node."""
+        self._tried.pop(uid, None)
+        if placed:
+            self._forget(uid, placed)
 
     def _forget(self, uid: str, placed: str = "") -> None:
         if not (uid in self._records or uid in self._unwritten or uid in self._lapsed):
@@ -283,7 +303,7 @@ class Nominator:
 
     def _rewrite(self, record: PodInfo) -> None:
         """The same nomination of a newer state of its pod; it keeps its place in every order."""
-        uid, places = record.pod.metadata.uid, list(self._groups(record))
+        uid, places = record.pod.metadata.uid, self._places(record)
         self._records[uid] = record
         for groups, group in places:
             groups[group][uid] = record
@@ -297,22 +317,16 @@ class Nominator:
             row = self._nodes.row_of.get(record.node) if record is not None else None
             if row is not None:
                 self._nodes.logs[Aspect.NOMINATIONS].add(row)
-        left = (
-            old is not None
-            and uid not in self._aside
-            and old.node not in (placed, new.node if new is not None else "")
-        )
-        tell = (
-            ((self._notify_cleared, old.pod, old.node),)
-            if old is not None and left and isinstance(old.pod, Pod)
-            else ()
-        )
+        stays, tell = (placed, "" if new is None else new.node), list[Step]()
+        if old is not None and old.node not in stays and isinstance(old.pod, Pod):
+            tell = [(self._notify_cleared, old.pod, old.node)]
         all_or_none(1, (self._swap, uid, old, new), *tell)
         return old
 
     def _swap(self, uid: str, old: PodInfo | None, new: PodInfo | None, sign: int) -> None:
         gone, come = (old, new) if sign > 0 else (new, old)
-        left, entered = tuple(self._groups(gone)), tuple(self._groups(come))
+        left = [] if gone is None else self._places(gone)
+        entered = [] if come is None else self._places(come)
         self.version += 1
         others = len(self._records) - (uid in self._records)
         if bool(self._records) != bool(others or come is not None):
@@ -327,17 +341,17 @@ class Nominator:
         for groups, group in entered:
             groups.setdefault(group, {})[uid] = come
 
-    def _groups(self, record: PodInfo | None) -> Iterator[tuple[dict[Any, Any], Hashable]]:
+    def _places(self, record: PodInfo) -> list[tuple[dict[Any, Any], Hashable]]:
         """Where a record is found beside its UID."""
-        if record is None:
-            return
-        pod = record.pod
-        level = priority(pod) if isinstance(pod, Pod) else 0
-        yield self._by_node, record.node
-        yield self._by_priority, level
+        pod, group = record.pod, group_of(record.pod)
+        level = -priority(pod) if isinstance(pod, Pod) else 0, group or ()
+        places: list[Any] = [(self._by_node, record.node), (self._by_level, level)]
+        if group is not None:
+            places.append((self._by_group, group))
         if record.held:
-            group, created = group_of(pod) or (), pod.metadata.creation_timestamp or ""
-            yield self._held, (level, group, created)
+            created = pod.metadata.creation_timestamp or ""
+            places.append((self._held, (*level, created)))
+        return places
 
     def _notify_cleared(self, pod: Pod, node: str, _sign: int) -> None:
         if self._listener is not None:
@@ -359,12 +373,12 @@ def _state(
     return Nomination(uid, record.pod, record.node, record.held, unwritten, lapsed)
 
 
-def yields_to(pod: Pod, record: PodInfo) -> bool:
-    """Whether a pod must leave room for this nominated one."""
+def _yields_to(pod: Pod, record: PodInfo) -> bool:
+    """Whether a pod must leave room for this nominated one, which is no sibling of it."""
     other = record.pod
     if not isinstance(other, Pod) or other.metadata.uid == pod.metadata.uid:
         return False
-    if record.held and priority(other) == priority(pod) and group_of(other) != group_of(pod):
+    if record.held and priority(other) == priority(pod):
         return is_younger(pod, other)
     return priority(other) >= priority(pod)
 

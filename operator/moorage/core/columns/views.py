@@ -6,7 +6,7 @@ Each class names the one that it shows, which says more of its methods. Of nodes
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -104,6 +104,10 @@ class NominatorView(Versioned, Protocol):
     def nominated_pods(self, node: str) -> Collection[PodInfo]: ...
 
     def by_priority(self) -> Iterator[PodInfo]: ...
+
+    def siblings_of(self, pod: Pod) -> Mapping[str, PodInfo]: ...
+
+    def ahead_on(self, pod: Pod, node: str) -> Sequence[PodInfo]: ...
 
     def ahead_of(self, pod: Pod) -> Iterator[PodInfo]: ...
 

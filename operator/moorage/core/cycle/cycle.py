@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from moorage.core.columns.cache import Cache, PodState
-from moorage.core.columns.pod_info import PodBatch
+from moorage.core.columns.pod_info import PodBatch, PodInfo
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.post_filter import NOT_ASKED, fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
@@ -130,8 +131,8 @@ def assume_and_reserve(placement: ScheduleResult, context: CycleContext) -> Deci
     """Let plugins reserve, and assume the pod on its node; if one rejects, or anything raises, all
     is taken back.
 
-    The pod is assumed last: that ends its nomination, which must outlive an attempt that does not
-    come so far.
+    The pod is assumed last: that ends its nomination, unless it is tried (``Nominator.resume``),
+    which must outlive an attempt that does not come so far.
     """
     pod, node = placement.pod, placement.node
     asked = [
@@ -149,6 +150,8 @@ def assume_and_reserve(placement: ScheduleResult, context: CycleContext) -> Deci
             if reserved.status.code is not Code.SUCCESS:
                 return _rejected_at_reserve(placement, name, reserved.status)
         context.cache.assume(on_node(pod, node), node, pod_requests(pod))
+        on_failure.callback(context.cache.forget, pod.metadata.uid)
+        context.cache.nominations.resume(pod.metadata.uid, node)
         on_failure.pop_all()
     return dataclasses.replace(placement, reservations=reservations) if asked else placement
 
@@ -178,13 +181,29 @@ def recheck_node(placement: ScheduleResult, context: CycleContext) -> str:
     return f"node {node!r} has changed since it was chosen: {reasons}" if reasons else ""
 
 
-def fits_on(pod: Pod, node: str, revision: Revision, context: CycleContext) -> bool:
-    """Whether the node takes the pod as all is now. Raises OutOfTime."""
-    row = context.snapshot.nodes.row_of.get(node)
+def fits_on(
+    pod: Pod,
+    node: str,
+    revision: Revision,
+    context: CycleContext,
+    beside: Sequence[PodInfo] = (),
+) -> bool:
+    """Whether the node takes the pod as all is now, and with these others on their nodes. Raises
+    OutOfTime.
+    """
+    snapshot = context.snapshot
+    row_of = snapshot.nodes.row_of
     evaluation = run_filters(pod, revision, context)
-    if row is None or isinstance(evaluation, Diagnosis):
+    if node not in row_of or isinstance(evaluation, Diagnosis):
         return False
-    return bool(evaluation.rejected_by[row] == PASSES)
+    row = row_of[node]
+    if evaluation.rejected_by[row] != PASSES or not beside:
+        return bool(evaluation.rejected_by[row] == PASSES)
+    here = PodBatch([one for one in beside if one.node == node], snapshot.nodes)
+    with evaluation.dry_run(snapshot) as what_if:
+        what_if.add(here, np.arange(len(here.records)))
+        what_if.tell(row, [one for one in beside if one.node in row_of and one.node != node], 1)
+        return row not in what_if.run_filters(np.array([row]))
 
 
 def unreserve_and_forget(placement: ScheduleResult, cache: Cache) -> None:
@@ -204,6 +223,7 @@ def _forget(placement: ScheduleResult, cache: Cache) -> None:
     record = cache.pod_info(uid)
     if record is not None and record.state is PodState.ASSUMED and record.node == placement.node:
         cache.forget(uid)
+        cache.nominations.resume(uid)
 
 
 def _rejected_at_reserve(placement: ScheduleResult, plugin: str, status: Status) -> Diagnosis:

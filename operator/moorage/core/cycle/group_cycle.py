@@ -19,7 +19,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from moorage.core.columns.changes import Nomination
 from moorage.core.cycle import cycle, group_placements
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
@@ -139,8 +138,6 @@ class _GroupCycle:
     context: CycleContext
     revision: Revision
     broken: Callable[[], str]
-    nominated: dict[str, Nomination] = dataclasses.field(default_factory=dict)
-    """By UID, what was known of members that were nominated when it began."""
     standing: TentativeMembers | None = None
     """Whose members are assumed now."""
     tried: list[TentativeMembers] = dataclasses.field(default_factory=list)
@@ -150,11 +147,8 @@ class _GroupCycle:
     """None where no domain is preferred."""
 
     def steps(self) -> Steps[GroupResult]:
-        nominations = self.context.cache.nominations
-        uids = [pod.metadata.uid for pod in self.attempt.members]
-        self.nominated = {uid: nominations.state(uid) for uid in uids if uid in nominations}
-        for uid in self.nominated:
-            nominations.set_aside(uid)
+        for pod in self.attempt.members:
+            self.context.cache.nominations.try_out(pod.metadata.uid)
         try:
             return (yield from self._run())
         except GroupWithdrawn:
@@ -167,9 +161,10 @@ class _GroupCycle:
                     stack.callback(self.standing.take_back, self.context)
 
     def _settle_nominations(self) -> None:
-        for uid, state in self.nominated.items():
-            placed = self.context.cache.pod_info(uid)
-            self.context.cache.nominations.settle(state, "" if placed is None else placed.node)
+        cache = self.context.cache
+        for uid in (pod.metadata.uid for pod in self.attempt.members):
+            placed = cache.pod_info(uid)
+            cache.nominations.settle(uid, "" if placed is None else placed.node)
 
     def _run(self) -> Steps[GroupResult]:
         group, scheduled = self.attempt.group, self.attempt.scheduled
@@ -247,7 +242,7 @@ class _GroupCycle:
             tried.status = Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP, *tried.status.reasons))
             return tried
         for pod in self.attempt.members:
-            decision = yield from self._place_one(pod, placement)
+            decision = yield from self._ask_for(pod, placement)
             tried.add(decision, self._generation(decision))
             if isinstance(decision, Diagnosis) and decision.code is Code.ERROR:
                 text = f"failed to schedule other pod from a pod group: {decision.message}"
@@ -261,16 +256,6 @@ class _GroupCycle:
         if tried.status.code is Code.PENDING:
             tried.status = Status(Code.UNSCHEDULABLE, tried.status.reasons)
         return tried
-
-    def _place_one(self, pod: Pod, placement: Placement) -> Steps[Decision]:
-        """The only member for which room is kept now: siblings need not stand back for it."""
-        nominations, uid = self.context.cache.nominations, pod.metadata.uid
-        if nominations.is_set_aside(uid):
-            nominations.restore(self.nominated[uid])
-        decision = yield from self._ask_for(pod, placement)
-        if isinstance(decision, Diagnosis) and nominations.is_set_aside(uid):
-            nominations.set_aside(uid)
-        return decision
 
     def _ask_for(self, pod: Pod, placement: Placement) -> Steps[Decision]:
         return self.attempt.at_once(functools.partial(self.place, pod, placement))

@@ -251,7 +251,8 @@ def _by_coscheduling_label(pod: Pod | PartialObject) -> str | None:
 
 
 def _by_volcano_annotation(pod: Pod | PartialObject) -> str | None:
-    return annotations_of(pod).group_name
+    annotations = pod.metadata.annotations if isinstance(pod, Pod) else None
+    return annotations.group_name if annotations is not None else None
 
 
 def _by_kueue_label(pod: Pod | PartialObject) -> str | None:

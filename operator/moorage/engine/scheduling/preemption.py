@@ -215,7 +215,11 @@ class Preemptor:
         crowded = {victim.spec.node_name for victim in eviction.diagnosis.victims}
         seats.sort(key=lambda seat: seat[1] not in crowded)  # these are the likeliest not to fit
         for one, node in seats:
-            fits = functools.partial(cycle.fits_on, one.pod, node, one.revision, self._context)
+            there = self._cache.nominations.siblings_of(one.pod)
+            siblings = [there[uid] for uid in there if uid != one.pod.metadata.uid]
+            fits = functools.partial(
+                cycle.fits_on, one.pod, node, one.revision, self._context, siblings
+            )
             try:
                 if not await self._slices.run(fits):
                     return

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.change_log import Aspect
-from moorage.core.columns.nominations import yields_to
 from moorage.core.columns.pod_info import PodBatch, PodInfo
 from moorage.core.columns.snapshot import Snapshot, Trial
 from moorage.core.framework.evaluation.far_nominations import (
@@ -83,7 +82,7 @@ class FilterDryRun:
         self._trial: Trial
         self._pod = pod
         self._far_nominated_pods = far
-        self._nominated_pods: dict[int, list[PodInfo]] = {}
+        self._nominated_pods: dict[int, Sequence[PodInfo]] = {}
         self._states_with_far: States = {}
         """By plugin: its state with the far nominated pods there, where no row has a state of its
         own.
@@ -140,14 +139,13 @@ class FilterDryRun:
             self._far_nominated_pods = FarNominations(self._results).find(self._pod, self._snapshot)
         return self._far_nominated_pods
 
-    def nominated_pods(self, row: int) -> list[PodInfo]:
+    def nominated_pods(self, row: int) -> Sequence[PodInfo]:
         """The pods nominated to this row that are to be left room."""
         found = self._nominated_pods.get(row)
         if found is None:
-            there = self._snapshot.nominations.nominated_pods(self._snapshot.nodes.names[row])
-            found = self._nominated_pods[row] = (
-                [record for record in there if yields_to(self._pod, record)] if there else []
-            )
+            name = self._snapshot.nodes.names[row]
+            found = self._snapshot.nominations.ahead_on(self._pod, name)
+            self._nominated_pods[row] = found
         return found
 
     # ---- inside ----------------------------------------------------------------------------------
@@ -161,14 +159,13 @@ class FilterDryRun:
         guests = PodBatch(
             [record for row in crowded for record in self.nominated_pods(row)], self._snapshot.nodes
         )
-        everyone = np.arange(len(guests.records))
+        everyone, far = np.arange(len(guests.records)), self.far_nominated_pods
         self.add(guests, everyone)
         for i, plugin, state in self._filters:
-            if i in self.far_nominated_pods and is_a(plugin, PreFilterExtensions):
-                far = self.far_nominated_pods[i]
-                self._states_with_far[i] = self._with_guests(plugin, state, far)
+            if i in far and is_a(plugin, PreFilterExtensions):
+                self._states_with_far[i] = self._with_guests(plugin, state, far[i])
                 for row, own in self._adjusted[i].items():
-                    elsewhere = [(pod, at) for pod, at in far if at != row]
+                    elsewhere = [(pod, at) for pod, at in far[i] if at != row]
                     self._adjusted[i][row] = self._with_guests(plugin, own, elsewhere)
         try:
             yield
