@@ -101,6 +101,23 @@ def test_events_of_both_kinds_reach_the_engine_and_nothing_is_written() -> None:
     asyncio.run(scenario())
 
 
+def test_it_starts_for_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an image has one: a number that no list of users knows."""
+
+    def nobody(uid: int) -> None:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    async def scenario() -> None:
+        api, engine = FakeApi(), RecordingReceiver()
+        async with kopf_on(api, engine):
+            await eventually(lambda: engine.is_listed)
+
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    asyncio.run(scenario())
+
+
 def test_a_bind_in_flight_survives_kopfs_stop() -> None:
     """Kopf ends its own tasks only: a request of ours that was under way is answered, and new ones
     are possible.

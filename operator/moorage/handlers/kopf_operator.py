@@ -161,6 +161,8 @@ class EmbeddedKopf:
             settings=settings(self._door),
             clusterwide=True,
             standalone=True,
+            # Else Kopf asks for the user's name, and the image's user has none.
+            identity=cast(Any, "moorage"),
         )
         self.tasks = (
             *spawned,
