@@ -126,6 +126,7 @@ def test_a_certificate_of_an_authority_with_other_names(tmp_path: Path) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        writer.close()
 
     async def scenario() -> None:
         source = source_of(kubeconfig(tmp_path, "http://127.0.0.1:1"))
