@@ -37,7 +37,8 @@ LABEL org.opencontainers.image.title="moorage" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="${BASE}"
 COPY --from=builder /opt/moorage /opt/moorage
-ENV PATH=/opt/moorage/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+# HOME, since nobody has one, and libraries ask for it.
+ENV PATH=/opt/moorage/bin:$PATH HOME=/ PYTHONDONTWRITEBYTECODE=1
 # A number, so that the kubelet can tell that it is not root (runAsNonRoot). Nothing is written: the root may be read-only.
 USER 65532:65532
 ENTRYPOINT ["python", "-I", "-m", "moorage"]

@@ -45,6 +45,14 @@ test-all: setup try-assets ## what `make test` runs, and the longer suites
 try-assets: setup
 	@{ $(PYTHON) tests/tools/assets.py && $(PYTHON) tests/tools/assets.py helm; } || { test -z "$${CI:-}" && ! command -v go > /dev/null; }
 
+.PHONY: pythons
+pythons: setup ## run the suites unit and core on each Python, from 3.11 on, that there is: make pythons [ON="unit core"]
+	@$(PYTHON) -m tests.tools.pythons $(ON)
+
+.PHONY: kind
+kind: setup ## build the image and run it on a cluster of kind (needs docker, kind, kubectl)
+	@$(PYTHON) -m tests.kind
+
 .PHONY: lint
 lint: setup ## run ruff and the import contracts
 	@$(PYTHON) -m tests.suites lint
@@ -110,7 +118,7 @@ release: setup ## write into dist/ what is handed out: make release [RELEASE_URL
 
 .PHONY: clean
 clean: ## remove what was made here; the cache of assets stays
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .pythons build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find operator tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: docs

@@ -130,6 +130,8 @@ LONGER: Final = (
         options=("--kubernetes=1.36", *REAL),
         commands=(("python", "tests/tools/assets.py", "1.36"),),
     ),
+    # Installs into an empty root and environments, and runs there; needs root and a package index.
+    Suite("image", 600, tests=("tests/image",), measures=False),
     Suite("failover-groups", 300, tests=("tests/load/test_group_failover.py",)),
     Suite("memory", 360, tests=("tests/load/test_memory.py",)),
     Suite("faults", 2400, tests=("tests/faults",)),

@@ -15,12 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 import moorage
 from tests.image.roots import Root, inherited, is_possible
 from tests.release.dockerfile import Instruction, pairs, stages
 from tests.rig import DevRig
-from tests.rig.operators import ROOT, install, until
+from tests.rig.objects import apply, read
+from tests.rig.operators import NAMESPACE, ROOT, until
 from tests.rig.processes import free_ports
 
 BUILDER, FINAL = stages((ROOT / "Dockerfile").read_text())
@@ -167,12 +169,29 @@ def rig() -> Iterator[DevRig]:
         yield rig
 
 
+def give(kubeconfig: Path, folder: Path) -> None:
+    """Copy a kubeconfig and the files that it names to a folder within the root: what would stand
+    in the kubeconfig itself would be written to a temporary file, and there is none.
+    """
+    document = yaml.safe_load(kubeconfig.read_text())
+    (cluster,), (user,) = document["clusters"], document["users"]
+    for part in (cluster["cluster"], user["user"]):
+        for field in ("certificate-authority", "client-certificate", "client-key"):
+            if field in part:
+                shutil.copyfile(part[field], folder / field)
+                part[field] = f"/{folder.name}/{field}"
+    (folder / "kubeconfig").write_text(yaml.safe_dump(document))
+
+
 def test_the_operator_runs(image: Image, rig: DevRig, tmp_path: Path) -> None:
     """It leads, serves, and gives the lease back when it is told to end."""
     (port,) = free_ports(1)
     given = tmp_path / "root" / "given"
     given.mkdir()
-    shutil.copyfile(install(rig), given / "kubeconfig")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    apply(rig, *read(ROOT / "crds"), namespace)
+    rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
+    give(rig.kubeconfig, given)
     serving = {"bindAddress": "127.0.0.1", "securePort": port}
     config = {
         "apiVersion": "config.moorage.dev/v1alpha1",

@@ -1,5 +1,5 @@
-"""The wheel alone, in a fresh virtual environment, on a machine that has nothing else: `moorage
-demo` works.
+"""The wheels of a release, in a fresh virtual environment, on a machine that has nothing else:
+`moorage demo` works.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import pytest
 
 from moorage.apps import resources
 from tests.rig.operators import ROOT
+
+_NO_CHECK = ("--disable-pip-version-check",)
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
@@ -30,34 +32,22 @@ def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def moorage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make release` wrote."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "tests.tools.release", "--into", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def moorage(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command, installed as a user would, with the versions that are pinned."""
     folder = tmp_path_factory.mktemp("install")
-    for project in (ROOT, *(ROOT / "packages").iterdir()):
-        run(
-            sys.executable,
-            "-I",
-            "-m",
-            "hatchling",
-            "build",
-            "-t",
-            "wheel",
-            "-d",
-            folder,
-            cwd=project,
-        )
-    run(sys.executable, "-I", "-m", "venv", folder / "venv")
-    pip = (
-        folder / "venv" / "bin" / "python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-    )
+    run(sys.executable, "-I", "-m", "venv", folder)
+    pip = (folder / "bin" / "python", "-m", "pip", "install", "--quiet", *_NO_CHECK)
     run(*pip, "--require-hashes", "-r", ROOT / "requirements" / "run.txt")
-    run(*pip, "--no-deps", "--no-index", *folder.glob("*.whl"))
-    return folder / "venv" / "bin" / "moorage"
+    run(*pip, "--no-deps", "--no-index", *dist.glob("*.whl"))
+    return folder / "bin" / "moorage"
 
 
 def test_demo(moorage: Path, tmp_path: Path) -> None:

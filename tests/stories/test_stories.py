@@ -7,9 +7,9 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pytest
 import yaml
@@ -18,7 +18,7 @@ from tests.real.conftest import REAL
 from tests.rig import ControlPlane, DevRig
 from tests.rig.clients import Client
 from tests.rig.operators import ROOT, until
-from tests.stories.pages import Command, File, Manifest, given, left_out, missing, steps
+from tests.stories.pages import Command, File, Manifest, Step, given, left_out, missing, steps
 
 DEMAND: Final = sorted(Path(__file__).with_name("demand").glob("*.md"))
 GIVEN: Final = Path(__file__).with_name("given")
@@ -99,12 +99,7 @@ def follow(page: Path, clean: ControlPlane, programs: Path, tmp_path: Path) -> N
     if name := given(text):
         reader.has(GIVEN / name)
     for step in (whole := list(steps(text))):
-        match step:
-            case File(_, name, text):
-                (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-                (tmp_path / name).write_text(text, encoding="utf-8")
-            case Command():
-                reader.follow(step)
+        reader.do(step)
     reader.check([step for step in whole if isinstance(step, Manifest)])
 
 
@@ -123,10 +118,22 @@ def test_every_demand_has_its_story() -> None:
     assert [int(page.name[:2]) for page in DEMAND] == list(range(1, 41))
 
 
+class Reached(Protocol):
+    """A cluster, as far as a reader knows it."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What commands need, beside the kubeconfig."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Where it is, and who the reader is there."""
+
+
 class Reader:
     """Somebody with a terminal in a folder of their own, which has what a checkout has."""
 
-    def __init__(self, cluster: ControlPlane, programs: Path, folder: Path, page: str) -> None:
+    def __init__(self, cluster: Reached, programs: Path, folder: Path, page: str) -> None:
         self._folder = folder
         self._page = page
         self._environment: dict[str, Any] = {
@@ -137,6 +144,15 @@ class Reader:
         }
         for name in CHECKOUT:
             (folder / name).symlink_to(ROOT / name)
+
+    def do(self, step: Step) -> None:
+        """Write a file, or type a command; what is only shown is not for the reader to do."""
+        match step:
+            case File(_, name, text):
+                (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (self._folder / name).write_text(text, encoding="utf-8")
+            case Command():
+                self.follow(step)
 
     def has(self, file: Path) -> None:
         """What the page supposes in the cluster."""
