@@ -34,6 +34,11 @@ class Checkout:
             raise ReleaseError("operator/moorage/__init__.py: there is no __version__")
         return found[1]
 
+    @property
+    def revision(self) -> str:
+        """The commit; "" outside of Git."""
+        return _git(self.root, "rev-parse", "HEAD")
+
     def projects(self) -> list[Path]:
         """Folders of the distributions, those first that others stand on."""
         packages = sorted(path.parent for path in self.root.glob("packages/*/pyproject.toml"))
@@ -49,9 +54,12 @@ def checkout(root: Path = ROOT) -> Checkout:
     """The checkout in a folder. Raises ReleaseError if nothing says of which time it is."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given is None:
-        command = ["git", "-C", str(root), "log", "-1", "--format=%ct"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        given = done.stdout.strip()
+        given = _git(root, "log", "-1", "--format=%ct")
     if not given.isdecimal():
         raise ReleaseError("this is no Git checkout: set SOURCE_DATE_EPOCH to the release's time")
     return Checkout(root, int(given))
+
+
+def _git(root: Path, *words: str) -> str:
+    command = ["git", "-C", str(root), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

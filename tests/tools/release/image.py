@@ -36,6 +36,7 @@ def command(builder: str, checkout: Checkout, into: Path) -> list[str]:
         f"--platform={PLATFORMS}",
         f"--build-arg=SOURCE_DATE_EPOCH={checkout.epoch}",
         f"--build-arg=VERSION={checkout.version}",
+        f"--build-arg=REVISION={checkout.revision}",
     ]
     if builder == "docker":
         output = f"type=oci,dest={into},name={tag},rewrite-timestamp=true"

@@ -205,6 +205,20 @@ def test_what_is_told(case: str) -> None:
         assert line.startswith(f"warning: {beginning}")
 
 
+PLUGINS = """
+binpack capacity cdp conformance deviceshare drf extender gang network-topology-aware nodegroup
+nodeorder numa-aware overcommit pdb predicates priority proportion rescheduling
+resource-strategy-fit resourcequota sla task-topology tdm usage
+"""
+"""All that Volcano registers, August 2026; its actions are in the table."""
+
+
+@pytest.mark.parametrize("name", PLUGINS.split())
+def test_every_plugin_of_volcano_is_known(name: str) -> None:
+    """None of them is called unknown."""
+    assert not [line for line in of({"name": name}).lines if tables.UNKNOWN_PLUGIN in line]
+
+
 def test_a_file_without_gang_or_predicates() -> None:
     """What is not asked for there is so here all the same, which is told."""
     lines = converted("volcano", "{tiers: [], actions: preempt}").lines

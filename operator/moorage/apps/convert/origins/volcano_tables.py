@@ -63,7 +63,7 @@ NO_EQUAL = {
     "task-topology": (
         "is left out: write podAffinity and podAntiAffinity into the pods' templates instead"
     ),
-    "numaaware": f"is left out: {REPLACEMENTS['NodeResourceTopologyMatch']}",
+    "numa-aware": f"is left out: {REPLACEMENTS['NodeResourceTopologyMatch']}",
     "usage": f"is left out: {REPLACEMENTS['LoadAware']}",
     "rescheduling": "is left out: nothing here moves pods that run; the descheduler does",
     "nodegroup": (
