@@ -245,7 +245,7 @@ def _kopf(
     """Kopf, and what runs on the side so that reviews come to it."""
     session, refused = sessions.main, given.telemetry.connection_refused
     edges = AdmissionEdges(sessions.side, fence, given.side, given.clock, refused)
-    judging = review_serving.parts_of(config, engine, edges)
+    judging = review_serving.parts_of(config, engine, edges, engine.assignment_reviews.assign)
     connection = KopfConnection(session.server, session.new_client_session, session, given.clock)
     return EmbeddedKopf(engine, connection, judging.handler), judging.runs
 
