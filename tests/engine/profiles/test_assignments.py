@@ -112,6 +112,18 @@ def test_condition(case: str) -> None:
     assert world.assigned("p") == want
 
 
+def test_a_profile_that_waits_for_a_list_serves_nobody() -> None:
+    """Its pods are held, as where a right is missing."""
+    world = World()
+    world.see(a_body("p", assign=BATCH))
+    world.engine.records.profiles["p"].waits_for = ("resourceslices",)
+    world.clock.jump(WRITE_INTERVAL_SECONDS)
+    asyncio.run(world.engine.profile_status.write_due())
+    status, reason, message = world.assigned("p") or ("", "", "")
+    assert (status, reason) == ("False", "NotActive")
+    assert message.endswith("waits: resourceslices are not up to date yet")
+
+
 def conflict(older: str) -> tuple[str, str, str]:
     """What the younger one is told."""
     text = (
