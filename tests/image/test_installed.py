@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 import pytest
 
+from moorage.apps.demo.samples import NAMESPACE
 from tests.rig.operators import ROOT, until
-from tests.stories.pages import steps
+from tests.stories.pages import Command, steps
 from tests.stories.test_stories import Reader
 from tests.tools import assets
 
@@ -39,6 +40,12 @@ def test_the_first_page(moorage: Path, tmp_path: Path) -> None:
     (programs / "moorage").symlink_to(moorage)
     with demo(moorage, tmp_path) as kubeconfig:
         reader = Reader(Cluster({"HOME": str(tmp_path)}, kubeconfig), programs, tmp_path, page.name)
+        # Pods of the demo are in the way; its Deployments grow and shrink, unless somebody scales.
+        clear = (
+            "kubectl -n {0} scale deployment --all --replicas=0 && kubectl -n {0} delete pods --all"
+        )
+        reader.follow(Command(0, clear.format(NAMESPACE), ()))
+        reader.follow(Command(0, f"kubectl -n {NAMESPACE} get pods", ("No resources found…",)))
         for step in steps(text):
             reader.do(step)
 
