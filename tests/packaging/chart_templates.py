@@ -27,7 +27,9 @@ _NAMED_BY: Final = frozenset(
     }
 )
 """What has a field `name` that says which object of ours it is."""
-_REFERENCES: Final = frozenset({"serviceAccountName", "secretName", "policyName", "commonName"})
+_REFERENCES: Final = frozenset(
+    {"serviceAccountName", "secretName", "policyName", "commonName", "resourceNames"}
+)
 _BRACES: Final = re.compile(r"\{\{|\}\}")
 _MARK: Final = re.compile(r"^( *)(?:- |([^\s:]+): )x-(\d+)-x$", re.MULTILINE)
 
@@ -58,14 +60,15 @@ def released(node: Any, of: str = "") -> Any:
     """
     if isinstance(node, list):
         return [released(value, of) for value in node]
+    if isinstance(node, str):
+        found = _elsewhere(node)
+        return re.sub(r"^moorage(?=$|-)", _NAME, found) if of in _REFERENCES else found
     if not isinstance(node, dict):
-        return _elsewhere(node) if isinstance(node, str) else node
+        return node
     return {
         key: _NAME
         if key == _INSTANCE
-        else re.sub(r"^moorage(?=$|-)", _NAME, _elsewhere(value))
-        if key in _REFERENCES or (key == "name" and of in _NAMED_BY)
-        else released(value, key)
+        else released(value, "secretName" if key == "name" and of in _NAMED_BY else key)
         for key, value in node.items()
     }
 

@@ -158,6 +158,12 @@ valueFrom:
 config.yaml: |
   {{- include "moorage.config" . | nindent 4 }}""",
     ),
+    Made(
+        ("ValidatingWebhookConfiguration", "moorage"),
+        "webhooks/schedulerprofiles.moorage.dev/matchConditions/own/expression",
+        "object.spec.?controllerName.orValue('moorage') == "
+        "'{{ .Values.config.controllerName | default \"moorage\" }}'",
+    ),
     *(
         Made(_NAMESPACE, f"{_SECURITY}{mode}", "{{ .Values.namespace.podSecurity | quote }}")
         for mode in ("audit", "warn")

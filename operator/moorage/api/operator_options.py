@@ -151,13 +151,14 @@ class AdmissionOptions(OptionsPart):
     """Answer the API servers' admission reviews, over HTTPS, as soon as the Secret is there."""
     port: Annotated[int, Field(ge=0, le=65535)] = 10260
     """The port for that, at serving.bindAddress; 0 takes any free one."""
-    service_name: ObjectName = "moorage-admission"
+    service_name: ObjectName | None = None
     """The Service by which API servers reach it, in the Lease's namespace: the certificate is for
-    its name.
+    its name. Unset: the Lease's name and -admission.
     """
-    secret_name: ObjectName = "moorage-admission-tls"  # noqa: S105 - a name
+    secret_name: ObjectName | None = None
     """The Secret there with the certificate (tls.crt, tls.key) and what signs it (ca.crt, ca.key);
-    without a ca.key, somebody else renews the certificate.
+    without a ca.key, somebody else renews the certificate. Unset: the Lease's name and
+    -admission-tls.
     """
 
 

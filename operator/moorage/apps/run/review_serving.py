@@ -73,9 +73,11 @@ def parts_of(
 
 
 def _certificate(config: OperatorConfiguration, edges: AdmissionEdges) -> SecretCertificate:
-    namespace, admission = config.leader_election.resource_namespace, config.admission
-    store = SecretStore(edges.session, namespace, admission.secret_name, edges.fence)
-    hosts = (f"{admission.service_name}.{namespace}.svc",)
+    election = config.leader_election
+    namespace, lease = election.resource_namespace, election.resource_name
+    secret = config.admission.secret_name or f"{lease}-admission-tls"
+    store = SecretStore(edges.session, namespace, secret, edges.fence)
+    hosts = (f"{config.admission.service_name or f'{lease}-admission'}.{namespace}.svc",)
     own = SelfSignedCertificate(hosts, edges.clock)
     return SecretCertificate(store, hosts, edges.clock, own.read)
 
