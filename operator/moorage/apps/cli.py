@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import moorage
+from moorage.apps.authority import authority_command
 from moorage.apps.bundle import bundle_command
 from moorage.apps.commands import completion_command
 from moorage.apps.commands.command_line import (
@@ -380,6 +381,7 @@ for reading in (
 ):
     app.command()(reading)
 app.command()(revisions.rollback)
+app.command()(authority_command.admission_ca)
 
 
 @app.command()

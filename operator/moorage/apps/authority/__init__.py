@@ -1,0 +1,1 @@
+"""`moorage admission-ca`: the authority that API servers believe when they ask the operator."""

@@ -1,0 +1,132 @@
+"""Setting the authority: into the webhooks first, so that every API server believes what is signed
+by it when the leader finds it in the Secret.
+
+What cert-manager or somebody else has put into the Secret, without a key, is only believed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import datetime
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from cryptography import x509
+
+from moorage.adapters.admission_certificates import (
+    AUTHORITY,
+    AUTHORITY_KEY,
+    AUTHORITY_LIFETIME,
+    SecretData,
+    SecretStore,
+    authorities,
+    with_authority,
+)
+from moorage.apps.exit_status import ExitStatus, NoAnswer
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import Connection, connected, with_right
+from moorage.ports.errors import EdgeError, NotFound
+from moorage.ports.http_calls import HttpCall
+
+WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+RENEW_BEFORE: Final = AUTHORITY_LIFETIME / 3
+"""An authority that ends so soon is no longer good."""
+_MANAGER: Final = "fieldManager=moorage-admission-ca"
+
+
+class Installed(NamedTuple):
+    """An installation, by its namespace and its name, which its Lease has too."""
+
+    namespace: str
+    name: str
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Where API servers reach it."""
+        return (f"{self.name}-admission.{self.namespace}.svc",)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Steps:
+    """What was asked for."""
+
+    renew: bool = False
+    dry_run: bool = False
+
+
+def run(cluster: ClusterChoice, place: Installed, steps: Steps) -> ExitStatus:
+    """Do what is due, and say it. Raises NoAnswer."""
+    return asyncio.run(_run(cluster, place, steps))
+
+
+async def _run(cluster: ClusterChoice, place: Installed, steps: Steps) -> ExitStatus:
+    async with connected(cluster) as connection:
+        try:
+            await _set(connection, place, steps)
+        except NotFound as error:
+            first = "apply the component admission first: kubectl apply -k manifests/components"
+            raise NoAnswer(f"{error}; {first}/admission") from error
+        except EdgeError as error:
+            right = f"get and update Secret {place.name}-admission-tls and the webhooks"
+            raise NoAnswer(with_right(error, right)) from error
+    return ExitStatus.YES
+
+
+async def _set(connection: Connection, place: Installed, steps: Steps) -> None:
+    store = SecretStore(connection.session, place.namespace, f"{place.name}-admission-tls")
+    path = f"{WEBHOOKS}/{place.name}"
+    secret = await store.read()
+    webhooks = json.loads(await connection.session.call(HttpCall("GET", path)))
+    now = datetime.datetime.now(datetime.UTC)
+    data = due(secret.data, place, now, renew=steps.renew)
+    believing = believed(webhooks, authorities(data))
+    if believing != webhooks:
+        _say(steps, f"the webhooks of {place.name} believe the authority of {store}")
+        if not steps.dry_run:
+            content = json.dumps(believing).encode()
+            await connection.session.call(HttpCall("PUT", f"{path}?{_MANAGER}", content))
+    if data != secret.data:
+        _say(steps, f"{store} has an authority until {until(data):%F}")
+        if not steps.dry_run:
+            await store.replace(secret.holding(data))
+    if believing == webhooks and data == secret.data:
+        print(f"nothing to do: the authority is good until {until(data):%F}")
+
+
+def due(
+    data: SecretData, place: Installed, now: datetime.datetime, *, renew: bool = False
+) -> SecretData:
+    """The data with another authority where there is none, it ends before long, or one is asked
+    for; else the same. One without a key is somebody else's.
+    """
+    if data.get(AUTHORITY) and not data.get(AUTHORITY_KEY):
+        return data
+    if not renew and data.get(AUTHORITY) and until(data) - now > RENEW_BEFORE:
+        return data
+    return with_authority(data, place.hosts, now)
+
+
+def until(data: SecretData) -> datetime.datetime:
+    """Until when the authority is good. Raises NoAnswer where it is none."""
+    try:
+        return x509.load_pem_x509_certificate(data[AUTHORITY]).not_valid_after_utc
+    except ValueError as error:
+        text = f"{AUTHORITY} of the Secret is no certificate ({error}); --renew makes another one"
+        raise NoAnswer(text) from error
+
+
+def believed(webhooks: Mapping[str, Any], bundle: bytes) -> dict[str, Any]:
+    """The ValidatingWebhookConfiguration, with this for its authorities."""
+    encoded = base64.b64encode(bundle).decode()
+    changed = [
+        {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": encoded}}
+        for webhook in webhooks.get("webhooks") or ()
+    ]
+    return {**webhooks, "webhooks": changed}
+
+
+def _say(steps: Steps, what: str) -> None:
+    print(f"{'would do: ' if steps.dry_run else ''}{what}")
