@@ -296,7 +296,7 @@ def convert(
 
 @app.command()
 def crds() -> None:
-    """Print the CustomResourceDefinitions, for `kubectl apply -f -`."""
+    """Print the CustomResourceDefinitions: YAML for kubectl."""
     from moorage.apps import resources
 
     print(resources.crds(), end="")
