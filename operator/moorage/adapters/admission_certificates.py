@@ -182,6 +182,18 @@ class SecretStore:
             raise Retryable(f"GET {self._path}: not a Secret: {error!r}") from error
         return StoredSecret(found)
 
+    async def create(self, labels: Mapping[str, str], data: SecretData) -> None:
+        """Make the Secret. Raises EdgeError, Conflict where there is one."""
+        collection, _, name = self._path.rpartition("/")
+        made = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "labels": labels},
+            "type": "Opaque",
+        }
+        content = json.dumps(StoredSecret(made).holding(data)).encode()
+        await self._session.call(HttpCall("POST", collection, content, guard=self._check))
+
     async def replace(self, body: Mapping[str, Any]) -> None:
         """Write this over exactly the version that it was made of. Raises EdgeError, Conflict where
         that is not the newest.
@@ -191,7 +203,7 @@ class SecretStore:
 
     def _check(self) -> None:
         if self._fence is not None:
-            self._fence.check(f"PUT {self._path}")
+            self._fence.check(f"writing {self._name}")
 
 
 class SecretCertificate:

@@ -17,8 +17,9 @@ from aiohttp import web
 from moorage.adapters.admission_certificates import AUTHORITY_LIFETIME, authorities
 from moorage.apps.authority import authority_setting
 from moorage.apps.authority.authority_setting import (
+    MUTATING,
     RENEW_BEFORE,
-    WEBHOOKS,
+    VALIDATING,
     Installed,
     Steps,
     believed,
@@ -33,7 +34,8 @@ PLACE = Installed("moorage-system", "moorage")
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
 DAY = datetime.timedelta(days=1)
 SECRET = "/api/v1/namespaces/moorage-system/secrets/moorage-admission-tls"
-WEBHOOK = f"{WEBHOOKS}/moorage"
+WEBHOOK = f"{VALIDATING}/moorage"
+ASSIGN = f"{MUTATING}/moorage-assign"
 
 
 def test_an_authority_is_made_where_it_is_due() -> None:
@@ -82,9 +84,10 @@ def test_all_webhooks_believe_it() -> None:
 
 
 @contextlib.asynccontextmanager
-async def cluster(folder: Path, data: dict[str, bytes]) -> AsyncIterator[tuple[StubApiServer, Any]]:
-    """An API server that has both objects."""
-    encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+async def cluster(
+    folder: Path, *, stored: bool = True
+) -> AsyncIterator[tuple[StubApiServer, ClusterChoice]]:
+    """An API server that has webhooks, and an empty Secret where it is ``stored``."""
     async with api_server() as server:
         config = {
             "clusters": [{"name": "c", "cluster": {"server": server.url}}],
@@ -93,23 +96,24 @@ async def cluster(folder: Path, data: dict[str, bytes]) -> AsyncIterator[tuple[S
             "current-context": "c",
         }
         (folder / "kubeconfig").write_text(json.dumps(config))
-        secret = {"metadata": {"resourceVersion": "7"}, "data": encoded}
         webhooks = {
             "metadata": {"resourceVersion": "8"},
             "webhooks": [{"name": "a", "clientConfig": {"service": {}}}],
         }
         server.then("GET", "/version", answers({"gitVersion": "v1.37.2"}))
-        server.then("GET", SECRET, answers(secret))
+        if stored:
+            server.then("GET", SECRET, answers({"metadata": {"resourceVersion": "7"}}))
         server.then("GET", WEBHOOK, answers(webhooks))
         server.then("PUT", SECRET, answers({}))
+        server.then("POST", SECRET.rpartition("/")[0], answers({}))
         server.then("PUT", WEBHOOK, answers({}))
         yield server, ClusterChoice(str(folder / "kubeconfig"))
 
 
 def written(server: StubApiServer) -> list[tuple[str, Any]]:
-    """What was put where."""
+    """What was written where."""
     sent = zip(server.requests, server.bodies, strict=True)
-    return [(one.path, json.loads(body)) for one, body in sent if one.method == "PUT"]
+    return [(one.path, json.loads(body)) for one, body in sent if one.method != "GET"]
 
 
 def test_api_servers_believe_it_before_it_is_used(
@@ -118,7 +122,7 @@ def test_api_servers_believe_it_before_it_is_used(
     """Both are written over the versions that were read."""
 
     async def scenario() -> None:
-        async with cluster(tmp_path, {}) as (server, choice):
+        async with cluster(tmp_path) as (server, choice):
             status = await asyncio.to_thread(authority_setting.run, choice, PLACE, Steps())
             assert status is ExitStatus.YES
             (first, webhooks), (then, secret) = written(server)
@@ -131,18 +135,36 @@ def test_api_servers_believe_it_before_it_is_used(
 
     asyncio.run(scenario())
     believe, has = capsys.readouterr().out.splitlines()
-    assert believe == (
-        "the webhooks of moorage believe the authority of Secret "
-        "moorage-system/moorage-admission-tls"
-    )
+    assert believe == "validatingwebhookconfigurations/moorage believes the authority"
     assert has.startswith("Secret moorage-system/moorage-admission-tls has an authority until 20")
+
+
+def test_where_there_is_no_secret_one_is_made(tmp_path: Path) -> None:
+    """With the labels of the installation's objects; webhooks for pods believe the authority, too,
+    where there are any.
+    """
+
+    async def scenario() -> None:
+        async with cluster(tmp_path, stored=False) as (server, choice):
+            webhooks = {"webhooks": [{"name": "a", "clientConfig": {"service": {}}}]}
+            server.then("GET", ASSIGN, answers(webhooks))
+            server.then("PUT", ASSIGN, answers({}))
+            await asyncio.to_thread(authority_setting.run, choice, PLACE, Steps())
+            paths = [path for path, _ in written(server)]
+            assert paths == [WEBHOOK, ASSIGN, SECRET.rpartition("/")[0]]
+            made = written(server)[-1][1]
+            assert made["metadata"]["name"] == "moorage-admission-tls"
+            assert made["metadata"]["labels"]["app.kubernetes.io/instance"] == "moorage"
+            assert made["data"].keys() == {"ca.crt", "ca.key"}
+
+    asyncio.run(scenario())
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says the same."""
 
     async def scenario() -> None:
-        async with cluster(tmp_path, {}) as (server, choice):
+        async with cluster(tmp_path) as (server, choice):
             steps = Steps(dry_run=True)
             await asyncio.to_thread(authority_setting.run, choice, PLACE, steps)
             assert not written(server)
@@ -158,9 +180,9 @@ def test_where_the_component_is_missing(tmp_path: Path) -> None:
         return web.json_response({"kind": "Status", "reason": "NotFound"}, status=404)
 
     async def scenario() -> None:
-        async with cluster(tmp_path, {}) as (server, choice):
-            server.then("GET", SECRET, missing)
-            place = Installed("elsewhere", "moorage")
+        async with cluster(tmp_path) as (server, choice):
+            server.then("GET", f"{VALIDATING}/other", missing)
+            place = Installed("moorage-system", "other")
             with pytest.raises(NoAnswer, match="apply the component admission first"):
                 await asyncio.to_thread(authority_setting.run, choice, place, Steps())
 

@@ -1,7 +1,8 @@
 """Setting the authority: into the webhooks first, so that every API server believes what is signed
 by it when the leader finds it in the Secret.
 
-What cert-manager or somebody else has put into the Secret, without a key, is only believed.
+Where there is no Secret it is made. What cert-manager or somebody else has put into it, without a
+key, is only believed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from moorage.adapters.admission_certificates import (
     AUTHORITY_LIFETIME,
     SecretData,
     SecretStore,
+    StoredSecret,
     authorities,
     with_authority,
 )
@@ -31,7 +33,9 @@ from moorage.apps.worlds.reaching import Connection, connected, with_right
 from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import HttpCall
 
-WEBHOOKS: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+VALIDATING: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MUTATING: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+"""That of component assign-webhook."""
 RENEW_BEFORE: Final = AUTHORITY_LIFETIME / 3
 """An authority that ends so soon is no longer good."""
 _MANAGER: Final = "fieldManager=moorage-admission-ca"
@@ -47,6 +51,16 @@ class Installed(NamedTuple):
     def hosts(self) -> tuple[str, ...]:
         """Where API servers reach it."""
         return (f"{self.name}-admission.{self.namespace}.svc",)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Of its objects."""
+        prefix = "app.kubernetes.io"
+        return {
+            f"{prefix}/name": "moorage",
+            f"{prefix}/instance": self.name,
+            f"{prefix}/part-of": "moorage",
+        }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,30 +84,54 @@ async def _run(cluster: ClusterChoice, place: Installed, steps: Steps) -> ExitSt
             first = "apply the component admission first: kubectl apply -k manifests/components"
             raise NoAnswer(f"{error}; {first}/admission") from error
         except EdgeError as error:
-            right = f"get and update Secret {place.name}-admission-tls and the webhooks"
+            right = "get, create and update secrets there, get and update webhooks"
             raise NoAnswer(with_right(error, right)) from error
     return ExitStatus.YES
 
 
 async def _set(connection: Connection, place: Installed, steps: Steps) -> None:
     store = SecretStore(connection.session, place.namespace, f"{place.name}-admission-tls")
-    path = f"{WEBHOOKS}/{place.name}"
-    secret = await store.read()
-    webhooks = json.loads(await connection.session.call(HttpCall("GET", path)))
-    now = datetime.datetime.now(datetime.UTC)
-    data = due(secret.data, place, now, renew=steps.renew)
-    believing = believed(webhooks, authorities(data))
-    if believing != webhooks:
-        _say(steps, f"the webhooks of {place.name} believe the authority of {store}")
-        if not steps.dry_run:
-            content = json.dumps(believing).encode()
-            await connection.session.call(HttpCall("PUT", f"{path}?{_MANAGER}", content))
-    if data != secret.data:
+    secret = await _read(store)
+    before: SecretData = secret.data if secret is not None else {}
+    data = due(before, place, datetime.datetime.now(datetime.UTC), renew=steps.renew)
+    told = [
+        await _have_believed(connection, path, authorities(data), steps)
+        for path in (f"{VALIDATING}/{place.name}", f"{MUTATING}/{place.name}-assign")
+    ]
+    if data != before:
         _say(steps, f"{store} has an authority until {until(data):%F}")
-        if not steps.dry_run:
+        if secret is None and not steps.dry_run:
+            await store.create(place.labels, data)
+        elif secret is not None and not steps.dry_run:
             await store.replace(secret.holding(data))
-    if believing == webhooks and data == secret.data:
+    elif not any(told):
         print(f"nothing to do: the authority is good until {until(data):%F}")
+
+
+async def _read(store: SecretStore) -> StoredSecret | None:
+    try:
+        return await store.read()
+    except NotFound:
+        return None
+
+
+async def _have_believed(connection: Connection, path: str, bundle: bytes, steps: Steps) -> bool:
+    """Write the authorities into these webhooks; False where they are there. Raises NotFound where
+    there are no webhooks, but for those that are seldom there.
+    """
+    try:
+        webhooks = json.loads(await connection.session.call(HttpCall("GET", path)))
+    except NotFound:
+        if path.startswith(MUTATING):
+            return False
+        raise
+    if (believing := believed(webhooks, bundle)) == webhooks:
+        return False
+    _say(steps, f"{path.rpartition('v1/')[2]} believes the authority")
+    if not steps.dry_run:
+        content = json.dumps(believing).encode()
+        await connection.session.call(HttpCall("PUT", f"{path}?{_MANAGER}", content))
+    return True
 
 
 def due(
@@ -119,7 +157,7 @@ def until(data: SecretData) -> datetime.datetime:
 
 
 def believed(webhooks: Mapping[str, Any], bundle: bytes) -> dict[str, Any]:
-    """The ValidatingWebhookConfiguration, with this for its authorities."""
+    """The configuration of webhooks, with this for their authorities."""
     encoded = base64.b64encode(bundle).decode()
     changed = [
         {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": encoded}}
