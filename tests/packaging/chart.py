@@ -43,7 +43,7 @@ _ABOUT: Final = {
 
 
 def files() -> Mapping[str, str]:
-    """The generated files of manifests/chart. Two templates are written by hand."""
+    """The generated files of manifests/chart. Three templates are written by hand."""
     about = {
         "apiVersion": "v2",
         "name": "moorage",

@@ -158,6 +158,21 @@ valueFrom:
 config.yaml: |
   {{- include "moorage.config" . | nindent 4 }}""",
     ),
+    *(
+        Made(
+            of,
+            f"webhooks/{webhook}.moorage.dev/clientConfig/caBundle",
+            """\
+{{- if not .Values.certManager.enabled }}
+caBundle: {{ get (include "moorage.authority" . | fromYaml) "ca.crt" }}
+{{- end }}""",
+        )
+        for of, webhook in (
+            (("ValidatingWebhookConfiguration", "moorage"), "schedulerprofiles"),
+            (("ValidatingWebhookConfiguration", "moorage"), "pluginconfigs"),
+            (("MutatingWebhookConfiguration", "moorage-assign"), "assign"),
+        )
+    ),
     Made(
         ("ValidatingWebhookConfiguration", "moorage"),
         "webhooks/schedulerprofiles.moorage.dev/matchConditions/own/expression",

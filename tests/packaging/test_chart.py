@@ -4,6 +4,7 @@ know.
 
 from __future__ import annotations
 
+import base64
 import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from moorage.api import yaml_documents
 from tests.packaging.chart import switch
@@ -62,14 +65,16 @@ def render(run: Callable[..., subprocess.CompletedProcess[str]]) -> Render:
 
 
 def compared(body: Body) -> Body:
-    """An object without what differs on purpose: CRDs stay when the release goes, and a ConfigMap's
-    text is written anew, so its hash is another.
+    """An object without what differs on purpose: CRDs stay when the release goes, a ConfigMap's
+    text is written anew, so its hash is another, and Helm makes the authority of admission.
     """
     body["metadata"].get("annotations", {}).pop("helm.sh/resource-policy", None)
     if not body["metadata"].get("annotations", True):
         del body["metadata"]["annotations"]
     if body["kind"] == "Deployment":
         del body["spec"]["template"]["metadata"]["annotations"][CONFIG_HASH]
+    for webhook in body.get("webhooks", ()):
+        webhook["clientConfig"].pop("caBundle", None)
     if body["kind"] == "ConfigMap" and "config.yaml" in body["data"]:
         (body["data"]["config.yaml"],) = yaml_documents.load_all(body["data"]["config.yaml"])
     return body
@@ -93,6 +98,8 @@ def test_a_variant_is_a_values_file(variant: str, render: Render) -> None:
 def test_a_component_is_a_switch(component: str, render: Render) -> None:
     """It adds objects; but a Lease elsewhere is named to the operator, too."""
     found = render("namespace.create=true", f"{switch(component)}=true")
+    if component in ("admission", "assign-webhook"):
+        del found["Secret", "moorage-admission-tls"]  # Helm's users type no `moorage admission-ca`
     if component == "namespaced-lease":
         (container,) = found["Deployment", "moorage"]["spec"]["template"]["spec"]["containers"]
         (variable,) = (one for one in container["env"] if one.get("value") == "moorage-leases")
@@ -110,6 +117,42 @@ def test_crds_stay_when_the_release_goes(render: Render) -> None:
     for body in crds:
         assert body["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
     assert not any(kind == "CustomResourceDefinition" for kind, _ in render("crds.enabled=false"))
+
+
+def test_helm_makes_the_authority_of_admission(render: Render) -> None:
+    """Its key is in the Secret, and API servers are told to believe it; but with cert-manager both
+    are left to that.
+    """
+    both = ("admission.enabled=true", "assignWebhook.enabled=true")
+    found = render(*both)
+    data = found["Secret", "moorage-admission-tls"]["data"]
+    assert data.keys() == {"ca.crt", "ca.key"}
+    bundles = bundles_of(found)
+    assert bundles == [data["ca.crt"]] * len(bundles)
+    authority = x509.load_pem_x509_certificate(base64.b64decode(data["ca.crt"]))
+    key = serialization.load_pem_private_key(base64.b64decode(data["ca.key"]), None)
+    assert key.public_key() == authority.public_key()
+    assert authority.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert (authority.not_valid_after_utc - authority.not_valid_before_utc).days == 3650
+
+    theirs = render(*both, "certManager.enabled=true")
+    assert ("Secret", "moorage-admission-tls") not in theirs
+    assert bundles_of(theirs) == [None] * len(bundles)
+    for kind, name in theirs:
+        if kind.endswith("WebhookConfiguration"):
+            injected = theirs[kind, name]["metadata"]["annotations"]
+            assert injected["cert-manager.io/inject-ca-from"] == "moorage-system/moorage-admission"
+    certificate = theirs["Certificate", "moorage-admission"]
+    assert certificate["spec"]["secretName"] == "moorage-admission-tls"
+
+
+def bundles_of(found: Objects) -> list[str | None]:
+    """What each webhook has API servers believe."""
+    return [
+        webhook["clientConfig"].get("caBundle")
+        for body in found.values()
+        for webhook in body.get("webhooks", ())
+    ]
 
 
 def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -8,7 +8,7 @@ from moorage import __version__
 from tests.generate import KUSTOMIZED, ROOT
 from tests.packaging import chart, kustomizing
 
-BY_HAND = {"templates/_helpers.tpl", "templates/NOTES.txt"}
+BY_HAND = {"templates/_helpers.tpl", "templates/admission-secret.yaml", "templates/NOTES.txt"}
 
 
 @pytest.mark.parametrize(("folder", "files"), KUSTOMIZED, ids=[name for name, _ in KUSTOMIZED])
