@@ -23,7 +23,10 @@ AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 SERVED: Final[Mapping[str, str]] = {  # of v1, where a group has no version beside it
     "": "bindings configmaps endpoints events namespaces nodes persistentvolumeclaims "
     "persistentvolumes pods podtemplates replicationcontrollers secrets serviceaccounts services",
-    "admissionregistration.k8s.io": "validatingwebhookconfigurations",
+    "admissionregistration.k8s.io": (
+        "mutatingadmissionpolicies mutatingadmissionpolicybindings mutatingwebhookconfigurations "
+        "validatingwebhookconfigurations"
+    ),
     "apiextensions.k8s.io": "customresourcedefinitions",
     "apps": "controllerrevisions daemonsets deployments replicasets statefulsets",
     "authentication.k8s.io": "selfsubjectreviews tokenreviews",
@@ -34,6 +37,7 @@ SERVED: Final[Mapping[str, str]] = {  # of v1, where a group has no version besi
     "batch": "jobs",
     "coordination.k8s.io": "leases",
     "events.k8s.io": "events",
+    "flowcontrol.apiserver.k8s.io": "flowschemas prioritylevelconfigurations",
     "networking.k8s.io": "networkpolicies",
     "node.k8s.io": "runtimeclasses",
     "policy": "poddisruptionbudgets",

@@ -25,6 +25,14 @@ REQUEST: Final = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
 GROUPS: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 TEMPLATES: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/workloads"
 RUNTIMES: Final = "/apis/node.k8s.io/v1/runtimeclasses"
+ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
+FLOWS: Final = "/apis/flowcontrol.apiserver.k8s.io/v1"
+RULE: Final = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods"],
+}
 TOLERATION: Final = {"key": "k", "operator": "Exists"}
 CONSUMER: Final = {"resource": "pods", "name": "p", "uid": "uid-1"}
 
@@ -1507,27 +1515,55 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
             {"roleRef": {"name": "x"}},
         ),
     ],
-    "webhooks": create(
-        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    **{
+        f"{kind} webhooks": create(
+            f"{ADMISSION}/{kind}webhookconfigurations",
+            named(
+                "w",
+                webhooks=[
+                    {
+                        "name": "a.example.com",
+                        "clientConfig": {"service": {"namespace": "default", "name": "s"}},
+                        "sideEffects": "None",
+                        "admissionReviewVersions": ["v1"],
+                        "rules": [RULE],
+                    }
+                ],
+            ),
+        )
+        for kind in ("validating", "mutating")
+    },
+    "policies": changes(
+        f"{ADMISSION}/mutatingadmissionpolicies",
         named(
-            "w",
-            webhooks=[
-                {
-                    "name": "a.example.com",
-                    "clientConfig": {"service": {"namespace": "default", "name": "s"}},
-                    "sideEffects": "None",
-                    "admissionReviewVersions": ["v1"],
-                    "rules": [
-                        {
-                            "apiGroups": [""],
-                            "apiVersions": ["v1"],
-                            "operations": ["CREATE"],
-                            "resources": ["pods"],
-                        }
-                    ],
-                }
-            ],
+            "p",
+            spec={
+                "matchConstraints": {"resourceRules": [RULE], "excludeResourceRules": [RULE]},
+                "mutations": [
+                    {
+                        "patchType": "ApplyConfiguration",
+                        "applyConfiguration": {"expression": "Object{}"},
+                    }
+                ],
+                "reinvocationPolicy": "Never",
+            },
         ),
+        {"spec": {"failurePolicy": "Ignore"}},
+    ),
+    "policies' bindings": changes(
+        f"{ADMISSION}/mutatingadmissionpolicybindings",
+        named("b", spec={"policyName": "p"}),
+        {"spec": {"matchResources": {"resourceRules": [RULE]}}},
+    ),
+    "flows": create(
+        f"{FLOWS}/flowschemas",
+        named("f", spec={"priorityLevelConfiguration": {"name": "exempt"}}),
+        named("g", spec={"priorityLevelConfiguration": {"name": "none"}, "matchingPrecedence": 20}),
+    ),
+    "levels of priority": changes(
+        f"{FLOWS}/prioritylevelconfigurations",
+        named("l", spec={"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}),
+        {"spec": {"limited": {"limitResponse": {"type": "Queue", "queuing": {"queues": 20}}}}},
     ),
     "reviews": [
         *create(

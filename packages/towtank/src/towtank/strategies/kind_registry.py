@@ -11,9 +11,11 @@ from typing import Final
 from towtank.model.kinds import APIResource, Body, ScaleSubresource, StorageMapping, Strategy
 from towtank.schemas import schema_parser
 from towtank.strategies import (
+    admission_kinds,
     config_kinds,
     crd,
     event,
+    flow_control,
     namespace_strategy,
     node_strategy,
     pod,
@@ -110,7 +112,22 @@ _OWN: Final[Mapping[str, _Own]] = {
     "rolebindings.rbac.authorization.k8s.io": _Own(rbac.RoleBindingStrategy()),
     "clusterrolebindings.rbac.authorization.k8s.io": _Own(rbac.RoleBindingStrategy()),
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _Own(
-        rbac.WebhookConfigurationStrategy(), generation=True
+        admission_kinds.WebhookConfigurationStrategy(), generation=True
+    ),
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _Own(
+        admission_kinds.WebhookConfigurationStrategy(), generation=True
+    ),
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": _Own(
+        admission_kinds.MutatingAdmissionPolicyStrategy(), generation=True
+    ),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _Own(
+        admission_kinds.MutatingAdmissionPolicyBindingStrategy(), generation=True
+    ),
+    "flowschemas.flowcontrol.apiserver.k8s.io": _Own(
+        flow_control.FlowSchemaStrategy(), generation=True
+    ),
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _Own(
+        flow_control.PriorityLevelConfigurationStrategy(), generation=True
     ),
 }
 """By qualified plural name; kinds that are not here do what all kinds do."""

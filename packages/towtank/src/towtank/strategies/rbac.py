@@ -1,4 +1,4 @@
-"""Roles, bindings and webhook configurations: they are stored, and nobody acts on them."""
+"""Roles and their bindings: they are stored, and nobody acts on them."""
 
 from __future__ import annotations
 
@@ -75,22 +75,3 @@ def _subject_causes(subject: Body, path: str, *, clusterwide: bool) -> Iterator[
     yield from one_of(kind, _SUBJECTS, f"{path}.kind")
     if kind == "ServiceAccount" and clusterwide and not subject.get("namespace"):
         yield StatusCause.required(f"{path}.namespace")
-
-
-class WebhookConfigurationStrategy(Strategy):
-    """Webhook configurations, both kinds."""
-
-    conditional = True
-
-    def default(self, body: Body) -> None:
-        """All objects, ten seconds, and failing closed."""
-        for webhook in body.get("webhooks") or ():
-            fill(
-                webhook,
-                {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10},
-            )
-            fill(webhook, {"namespaceSelector": {}, "objectSelector": {}})
-            if service := (webhook.get("clientConfig") or {}).get("service"):
-                fill(service, {"port": 443})
-            for rule in webhook.get("rules") or ():
-                fill(rule, {"scope": "*"})

@@ -1,5 +1,5 @@
-"""Scheduling, devices, leases, rights, aggregated services; and custom resources, whose definitions
-say what is shown.
+"""Scheduling, devices, leases, rights, admission, flows, aggregated services; and custom resources,
+whose definitions say what is shown.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from towtank.tables import json_paths
 from towtank.tables.ages import Age
 from towtank.tables.cells import (
     NONE,
+    UNSET,
     Cells,
     KindPrinter,
     columns,
@@ -139,6 +140,46 @@ def _webhooks(body: Body, age: Age) -> Cells:
     return [name(body), len(body.get("webhooks") or ()), created(body, age)]
 
 
+def _policy(body: Body, age: Age) -> Cells:
+    kind = spec(body).get("paramKind") or {}
+    shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
+    return [name(body), len(spec(body).get("mutations") or ()), shown, created(body, age)]
+
+
+def _policy_binding(body: Body, age: Age) -> Cells:
+    params = spec(body).get("paramRef") or {}
+    shown = UNSET
+    if params.get("name"):
+        shown = f"{params.get('namespace') or '*'}/{params['name']}"
+    elif params.get("selector") is not None:
+        shown = selector_text(params["selector"])
+    return [name(body), spec(body).get("policyName", ""), shown, created(body, age)]
+
+
+def _flow_schema(body: Body, age: Age) -> Cells:
+    of = spec(body)
+    return [
+        name(body),
+        (of.get("priorityLevelConfiguration") or {}).get("name", ""),
+        of.get("matchingPrecedence", 0),
+        (of.get("distinguisherMethod") or {}).get("type", NONE),
+        created(body, age),
+        condition(body, "Dangling") or "?",
+    ]
+
+
+def _priority_level(body: Body, age: Age) -> Cells:
+    limited = spec(body).get("limited") or {}
+    queuing = (limited.get("limitResponse") or {}).get("queuing") or {}
+    return [
+        name(body),
+        spec(body).get("type", ""),
+        limited.get("nominalConcurrencyShares", NONE),
+        *(queuing.get(field, NONE) for field in ("queues", "handSize", "queueLengthLimit")),
+        created(body, age),
+    ]
+
+
 def _created_at(body: Body, _: Age) -> Cells:
     return [name(body), body["metadata"].get("creationTimestamp", "0001-01-01T00:00:00Z")]
 
@@ -200,6 +241,20 @@ OTHERS = {
     ),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": KindPrinter(
+        columns("Name, Mutations:integer, ParamKind, Age"), _policy
+    ),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": KindPrinter(
+        columns("Name, PolicyName, ParamRef, Age"), _policy_binding
+    ),
+    "flowschemas.flowcontrol.apiserver.k8s.io": KindPrinter(
+        columns("Name, PriorityLevel, MatchingPrecedence, DistinguisherMethod, Age, MissingPL"),
+        _flow_schema,
+    ),
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": KindPrinter(
+        columns("Name, Type, NominalConcurrencyShares, Queues, HandSize, QueueLengthLimit, Age"),
+        _priority_level,
+    ),
 }
 
 # ---- custom resources ----------------------------------------------------------------------------
