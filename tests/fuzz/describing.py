@@ -44,7 +44,8 @@ from moorage.core.queue.blocked_pods import BlockedPods, EquivalentPods
 from moorage.core.queue.entry_heap import EntryHeap
 from moorage.core.queue.hints import QueueingHints
 from moorage.core.queue.pending_moves import PendingMoves
-from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.queue.sub_queues import InFlightPods, SubQueues

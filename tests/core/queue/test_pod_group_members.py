@@ -34,8 +34,8 @@ from moorage.core.objects.pods import Pod, PodAnnotations, PodSchedulingGroup, o
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.hints import PreEnqueueGate
-from moorage.core.queue.pod_group_members import POD_GROUP_GATE as POD_GROUP
 from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.pod_group_state import POD_GROUP_GATE as POD_GROUP
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.core.queue.helpers import GATE, NODE_ADDED, WAKES, Rig, a_pod, view

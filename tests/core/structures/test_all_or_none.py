@@ -40,7 +40,8 @@ from moorage.core.objects.workloads import Service
 from moorage.core.plugins.pod_topology_spread.default_selectors import default_selector
 from moorage.core.plugins.volume_binding.offers import StorageCapacities, VolumeOffers
 from moorage.core.pods.requests import pod_requests
-from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.core.structures.all_or_none import all_or_none
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts

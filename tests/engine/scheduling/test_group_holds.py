@@ -13,7 +13,7 @@ import pytest
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.objects.pod_groups import COSCHEDULING_API, GroupKey
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.engine.scheduling.group_holds import (
     HOLD_AFTER_SECONDS,

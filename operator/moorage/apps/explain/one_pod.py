@@ -22,7 +22,7 @@ from moorage.core.explaining.pending_pods import Limits, explain_pending
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.pod_group_members import POD_GROUP_GATE
+from moorage.core.queue.pod_group_state import POD_GROUP_GATE
 from moorage.core.structures.likeness import suggest
 
 JUDGED_ALONE: Final = "the other members of its group stay where they are"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.group_steps import AT_ANY_MOMENT, Moment, Steps, patiently
 from moorage.core.cycle.group_surroundings import UNDISTURBED, GroupNews, GroupSurroundings
+from moorage.core.cycle.placed_members import PlacedMembers, without
 from moorage.core.framework.placement_contract import Assignments
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod, priority
@@ -44,7 +45,7 @@ class GroupAttempt:
         if news.min_count is not None:
             group = dataclasses.replace(group, min_count=news.min_count)
         members = [pod for pod in self.members if pod.metadata.uid not in lost]
-        scheduled = [one for one in self.scheduled if one[0].metadata.uid not in lost]
+        scheduled = without(self.scheduled, lost)
         return dataclasses.replace(self, group=group, members=members, scheduled=scheduled)
 
     @property
@@ -69,14 +70,8 @@ def attempt_of(
     return GroupAttempt(
         spec,
         [member.pod for member in sorted(members, key=_order)],
-        placed_pods(group.assigned, cache),
+        PlacedMembers(tuple(group.placed), group.kinds, cache),
     )
-
-
-def placed_pods(uids: Iterable[str], cache: Cache) -> list[tuple[Pod, str]]:
-    """Those of these that have a node, with its name."""
-    there = [info for uid in uids if (info := cache.pod_info(uid)) is not None]
-    return [(info.pod, info.node) for info in there if isinstance(info.pod, Pod)]
 
 
 def _order(entry: QueuedPodInfo) -> tuple[int, int, float, str]:

@@ -29,6 +29,7 @@ from moorage.core.cycle.group_seats import seats_for
 from moorage.core.cycle.group_steps import Steps
 from moorage.core.cycle.group_surroundings import GroupNews, GroupSurroundings
 from moorage.core.cycle.group_validation import validate
+from moorage.core.cycle.placed_members import uids_of
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
@@ -151,7 +152,7 @@ def _began(number: int, attempt: GroupAttempt, revision: Revision) -> GroupAttem
         number,
         attempt.group,
         tuple(attempt.members),
-        tuple(pod.metadata.uid for pod, _ in attempt.scheduled),
+        uids_of(attempt.scheduled),
         revision,
         attempt.holds,
     )

@@ -13,7 +13,8 @@ from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import other_groups_note
 from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.pod_group_members import POD_GROUP_GATE, PodGroupState, PodGroupTracker
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.pod_group_state import POD_GROUP_GATE, PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 
 

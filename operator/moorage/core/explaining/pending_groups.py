@@ -31,7 +31,7 @@ from moorage.core.framework.status import Code
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.recording.forks import fork
 

@@ -12,12 +12,8 @@ from collections import deque
 from moorage.core.queue.hints import QueueingHints
 from moorage.core.queue.moves import POD_GROUP_CHANGED
 from moorage.core.queue.pending_moves import MAX_SLICES_WITHOUT_POP
-from moorage.core.queue.pod_group_members import (
-    AVAILABLE_STATES,
-    POD_GROUP_GATE,
-    PodGroupState,
-    PodGroupTracker,
-)
+from moorage.core.queue.pod_group_members import AVAILABLE_STATES, PodGroupTracker
+from moorage.core.queue.pod_group_state import POD_GROUP_GATE, PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueSortFn, QueueState
 from moorage.core.queue.sub_queues import SubQueues
 

@@ -7,7 +7,8 @@ import math
 from moorage.core.framework.interfaces import SortKey
 from moorage.core.queue.hints import QueueingHints
 from moorage.core.queue.pending_moves import PendingMoves
-from moorage.core.queue.pod_group_members import POD_GROUP_GATE, PodGroupTracker
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.pod_group_state import POD_GROUP_GATE
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.sub_queues import SubQueues
 

@@ -14,7 +14,6 @@ Members that name different schedulerNames are counted apart: nobody could place
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator
 from typing import TypeVar
@@ -23,71 +22,17 @@ from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.columns.store import Lister, Store
 from moorage.core.groups import group_spec
 from moorage.core.groups.group_spec import GROUP_KINDS, AnyPodGroup, GroupSpec
-from moorage.core.objects.pod_groups import API, GroupKey, Membership, group_of, membership_of
+from moorage.core.groups.member_kinds import kind_of
+from moorage.core.objects.pod_groups import API, GroupKey, group_of, membership_of
 from moorage.core.objects.pods import Pod
+from moorage.core.queue.pod_group_state import POD_GROUP_GATE, PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.structures.all_or_none import all_or_none
 
 T = TypeVar("T", bound=Hashable)
 
-POD_GROUP_GATE = "PodGroup"
-"""What gates members whose group is not complete, beside the preEnqueue plugins."""
 AVAILABLE_STATES = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE)
 """Where a pod may be taken from when its group is placed."""
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class PodGroupState:
-    """The members of one group that name one schedulerName."""
-
-    key: GroupKey
-    scheduler_name: str
-    waiting: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
-    """By UID: those that nothing but their group keeps out."""
-    in_flight: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
-    """By UID: those in flight."""
-    held_back: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
-    """By UID, of a PodGroup of Kubernetes: those that another plugin gates, and by that all."""
-    assigned: Counter[str] = dataclasses.field(default_factory=Counter)
-    """UIDs of members in flight, placed (assumed or on a node), or both: the count says how many of
-    the two.
-    """
-    said: Counter[Membership] = dataclasses.field(default_factory=Counter)
-    """What members say of it."""
-    seen: set[str] = dataclasses.field(default_factory=set)
-    """UIDs of members that were seen on nodes, until the minimum is met."""
-    met: bool = False
-    """Whether as many were seen as it needs: those that follow or replace others need nobody."""
-    spec: GroupSpec | None = None
-    """What it asked for when that was last looked at."""
-    counted: int = 0
-    """How many members counted then."""
-    complete: bool = False
-    complete_since: float = 0.0
-    needed: int = 0
-    """While it is complete: how many members had to be placed at once when that was last looked
-    at.
-    """
-
-    @property
-    def name(self) -> str:
-        """``namespace/name``."""
-        return str(self.key)
-
-    @property
-    def present(self) -> int:
-        """How many members count."""
-        return len(self.waiting) + len(self.held_back) + len(self.assigned)
-
-    @property
-    def bound(self) -> int:
-        """How many are placed and need nothing more."""
-        return len(self.assigned) - len(self.in_flight)
-
-    @property
-    def gated(self) -> list[QueuedPodInfo]:
-        """Those that wait for others to come."""
-        return [entry for entry in self.waiting.values() if entry.gating_plugin == POD_GROUP_GATE]
 
 
 class PodGroupTracker:
@@ -169,6 +114,8 @@ class PodGroupTracker:
                 sign,
                 (_bump, group.assigned, pod.metadata.uid),
                 (_bump, group.said, member),
+                (_bump, group.placed, pod.metadata.uid),
+                (_bump, group.kinds, kind_of(pod)),
             )
 
     def pod_bound(self, pod: Pod) -> None:

@@ -24,10 +24,11 @@ from moorage.core.cycle.decisions import (
     GroupExtenderAnswered,
     GroupMoment,
 )
-from moorage.core.cycle.group_attempt import GroupAttempt, placed_pods
+from moorage.core.cycle.group_attempt import GroupAttempt
 from moorage.core.cycle.group_post_filter import GroupPostFilters
 from moorage.core.cycle.group_scheduling import decide_group
 from moorage.core.cycle.group_surroundings import GroupNews
+from moorage.core.cycle.placed_members import PlacedMembers
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.placement_contract import Placement
 from moorage.core.framework.revisions import Revision
@@ -126,7 +127,7 @@ class _ReplayedGroup:
         attempt = GroupAttempt(
             began.group,
             began.members,
-            placed_pods(began.scheduled, context.cache),
+            PlacedMembers.of(began.scheduled, context.cache),
             moment=self._moment,
             holds=began.holds,
             around=self,

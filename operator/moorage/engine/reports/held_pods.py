@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Mapping
 
 from moorage.core.framework.interfaces import PreEnqueuePlugin, is_a
-from moorage.core.queue.pod_group_members import POD_GROUP_GATE
+from moorage.core.queue.pod_group_state import POD_GROUP_GATE
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions

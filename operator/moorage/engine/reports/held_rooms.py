@@ -6,7 +6,7 @@ import datetime
 from typing import NamedTuple, Protocol
 
 from moorage.core.objects.pod_groups import GroupKey
-from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.ports.clock import Clock
 
 

@@ -29,7 +29,7 @@ from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod, priority
-from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.sparse import HAS, TAKEN

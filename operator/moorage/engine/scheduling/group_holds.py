@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from moorage.core.columns.nominations import Nominator
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.objects.pods import Pod, priority
-from moorage.core.queue.pod_group_members import PodGroupState
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.engine.reports.held_rooms import HeldRoom
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 

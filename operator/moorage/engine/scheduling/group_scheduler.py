@@ -15,12 +15,14 @@ from moorage.core.cycle.group_attempt import GroupAttempt, attempt_of
 from moorage.core.cycle.group_cycle import PlaceMember
 from moorage.core.cycle.group_scheduling import GroupScheduling
 from moorage.core.cycle.group_surroundings import GroupNews, OthersAround
+from moorage.core.cycle.placed_members import uids_of
 from moorage.core.framework.extenders import ExtenderAnswer, ExtenderQuestion
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.groups.group_spec import GroupSpec
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.recording.forks import fork
@@ -320,8 +322,7 @@ class _Around:
 
     def news(self) -> GroupNews:
         lost = {one.uid for one in self.members if one.state is not QueueState.IN_FLIGHT}
-        scheduled = {pod.metadata.uid for pod, _ in self.attempt.scheduled}
-        lost |= scheduled.difference(self.group.assigned)
+        lost |= set(uids_of(self.attempt.scheduled)).difference(self.group.assigned)
         spec = self.groups.spec(self.group)
         if spec is None or self.group.met:
             return GroupNews(frozenset(lost))
