@@ -4,6 +4,7 @@ others are needed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -14,6 +15,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.groups.group_spec import INITIALLY_SCHEDULED, AnyPodGroup
+from moorage.core.groups.member_kinds import kind_of
 from moorage.core.objects.meta import ObjectMeta, key
 from moorage.core.objects.pod_groups import (
     API,
@@ -36,6 +38,7 @@ from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.hints import PreEnqueueGate
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.pod_group_state import POD_GROUP_GATE as POD_GROUP
+from moorage.core.queue.pod_group_state import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.core.queue.helpers import GATE, NODE_ADDED, WAKES, Rig, a_pod, view
@@ -816,6 +819,20 @@ class Machine(RuleBasedStateMachine):
     def nobody_is_lost(self) -> None:
         """Every pod that came and did not go is somewhere."""
         assert {entry.uid for entry in self.queue.entries()} == set(self.pods)
+
+    @invariant()
+    def placed_members_are_counted(self) -> None:
+        """Who they are, and what they must have in common."""
+        groups: dict[GroupKey, dict[str, PodGroupState]] = vars(self.queue.groups)["_groups"]
+        for group in (one for parts in groups.values() for one in parts.values()):
+            which = group.key, group.scheduler_name
+            there = {
+                uid: kind_of(pod)
+                for uid, pod in self.placed.items()
+                if (group_of(pod), pod.spec.scheduler_name) == which
+            }
+            assert set(group.placed) == set(there) <= set(group.assigned)
+            assert group.kinds == Counter(there.values())
 
     def teardown(self) -> None:
         """When all have gone nothing is left of any group."""
