@@ -39,6 +39,7 @@ from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.pod_sink import PodAdmission, PodSink
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.group_conditions import GroupConditionWriter
+from moorage.engine.reports.group_reports import GroupReporter, GroupReports
 from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 from moorage.engine.reports.queue_reports import QueueReports
@@ -48,7 +49,7 @@ from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.extender_runner import ExtenderRunner
 from moorage.engine.scheduling.group_attempts import GroupAttempts
 from moorage.engine.scheduling.group_extenders import GroupExtenders
-from moorage.engine.scheduling.group_scheduler import GroupReports, GroupScheduler
+from moorage.engine.scheduling.group_scheduler import GroupScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -259,7 +260,8 @@ class Bench:
         held = HeldPods(self.live, self.queue, reports, ports)
         told = GroupConditionWriter(self.kube, self.clock, self.cache.store)
         heard = GroupReports(self.pod_conditions, told, held)
-        group_scheduler = GroupScheduler(self.context, self.queue, heard, ports)
+        reporter = GroupReporter(self.queue, heard, ports.events)
+        group_scheduler = GroupScheduler(self.context, self.queue, reporter, ports.clock)
         promises = NominationController(
             self.cache,
             self.queue,

@@ -55,6 +55,7 @@ from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.engine.profiles.trials import ProfileTrials
 from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, UnmatchedPods
 from moorage.engine.reports.group_conditions import GroupConditionWriter
+from moorage.engine.reports.group_reports import GroupReporter, GroupReports
 from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.inspection import CacheInspector
 from moorage.engine.reports.kubelet_rejections import KubeletRejections
@@ -67,7 +68,7 @@ from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.extender_runner import ExtenderRunner
 from moorage.engine.scheduling.group_attempts import GroupAttempts
 from moorage.engine.scheduling.group_extenders import GroupExtenders
-from moorage.engine.scheduling.group_scheduler import GroupReports, GroupScheduler
+from moorage.engine.scheduling.group_scheduler import GroupScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -163,8 +164,12 @@ class EngineParts:
         self.group_scheduler = GroupScheduler(
             self.context,
             self.queue,
-            GroupReports(self.pod_conditions, self.group_conditions, self.held_pods),
-            ports,
+            GroupReporter(
+                self.queue,
+                GroupReports(self.pod_conditions, self.group_conditions, self.held_pods),
+                ports.events,
+            ),
+            ports.clock,
         )
         self.nomination_controller = NominationController(
             self.cache, self.queue, self.pod_conditions, clock, self.live

@@ -28,7 +28,7 @@ from moorage.core.objects.pod_groups import (
     VolcanoPodGroupSpec,
 )
 from moorage.core.objects.pods import Pod, PodAnnotations, PodSchedulingGroup, SchedulingGate
-from moorage.engine.scheduling.group_scheduler import REPORT_INTERVAL_SECONDS, SETTLE_SECONDS
+from moorage.engine.reports.group_reports import REPORT_INTERVAL_SECONDS, SETTLE_SECONDS
 from moorage.ports.stored_kinds import POD_GROUPS
 from tests.builders import make_pod
 from tests.engine.running import Running

@@ -20,7 +20,7 @@ from moorage.core.objects.pod_groups import (
 )
 from moorage.core.objects.pods import Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueueState
-from moorage.engine.scheduling.group_scheduler import REPORT_INTERVAL_SECONDS, SETTLE_SECONDS
+from moorage.engine.reports.group_reports import REPORT_INTERVAL_SECONDS, SETTLE_SECONDS
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, Running
