@@ -45,7 +45,7 @@ from moorage.core.recording.wired_answers import (
     read_answer,
     wired_answer,
 )
-from moorage.core.recording.wired_groups import PlacedMembers, WiredGroup, WiredWholeGroup
+from moorage.core.recording.wired_groups import LastPlacedMembers, WiredGroup, WiredWholeGroup
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -162,7 +162,7 @@ class EntryEncoder:
         self._encode = msgspec.json.Encoder().encode
         self._numbers = WeakKeyDictionary[Revision, int]()
         self._announced_count = 0
-        self._placed = PlacedMembers()
+        self._placed = LastPlacedMembers()
 
     def restart(self) -> None:
         """What comes from now on is to be read without what was before."""
@@ -256,7 +256,7 @@ class EntryDecoder:
         }
         self._resolve = resolve
         self._revisions: dict[int, Revision | None] = {}
-        self._placed = PlacedMembers()
+        self._placed = LastPlacedMembers()
         self._decode = msgspec.json.Decoder(list[_Wired]).decode
 
     def decode(self, encoded: bytes) -> Iterator[Entry]:

@@ -58,7 +58,7 @@ class WiredWholeGroup(Entry, frozen=True, tag=36):
         return WiredGroup(*head, int(number), bool(holds), whole=True, came=self.scheduled)
 
 
-class PlacedMembers:
+class LastPlacedMembers:
     """The placed members (UIDs) of each group at its last attempt, for who writes or reads."""
 
     def __init__(self) -> None:
