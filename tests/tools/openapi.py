@@ -22,7 +22,8 @@ AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 
 SERVED: Final[Mapping[str, str]] = {  # of v1, where a group has no version beside it
     "": "bindings configmaps endpoints events namespaces nodes persistentvolumeclaims "
-    "persistentvolumes pods podtemplates replicationcontrollers secrets serviceaccounts services",
+    "persistentvolumes pods podtemplates replicationcontrollers resourcequotas secrets "
+    "serviceaccounts services",
     "admissionregistration.k8s.io": (
         "mutatingadmissionpolicies mutatingadmissionpolicybindings mutatingwebhookconfigurations "
         "validatingwebhookconfigurations"
