@@ -58,6 +58,7 @@ def test_defaults_are_as_promised() -> None:
                 "certFile": "",
                 "keyFile": "",
             },
+            "admission": {"enabled": False, "port": 10260},
             "queueSort": "PrioritySort",
             "percentageOfNodesToScore": 100,
             "podInitialBackoffSeconds": 1,

@@ -38,6 +38,7 @@ _SHOWN_WHEN_REMOVED: Final = frozenset(
         "persistentvolumes",
         "pods",
         "podtemplates",
+        "resourcequotas",
         "serviceaccounts",
         "services",
         *(
@@ -92,6 +93,7 @@ _OWN: Final[Mapping[str, _Own]] = {
     "csidrivers.storage.k8s.io": _Own(storage_kinds.CSIDriverStrategy()),
     "csistoragecapacities.storage.k8s.io": _Own(storage_kinds.CSIStorageCapacityStrategy()),
     "volumeattachments.storage.k8s.io": _Own(storage_kinds.VolumeAttachmentStrategy()),
+    "resourcequotas": _Own(policy.ResourceQuotaStrategy()),
     "poddisruptionbudgets.policy": _Own(policy.PodDisruptionBudgetStrategy(), generation=True),
     "leases.coordination.k8s.io": _Own(policy.LeaseStrategy()),
     "networkpolicies.networking.k8s.io": _Own(Strategy(), generation=True),

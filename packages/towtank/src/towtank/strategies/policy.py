@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets and Leases: promises."""
+"""PodDisruptionBudgets, ResourceQuotas and Leases: promises."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ _PERCENT_TEXT: Final = (
     "'93%', regex used for validation is "
     f"'{_PERCENT.pattern}')"
 )
+
+
+class ResourceQuotaStrategy(Strategy):
+    """How much a namespace may have. Nobody counts, and nobody is refused."""
+
+    def prepare_create(self, body: Body) -> None:
+        """What is used others say."""
+        body["status"] = {}
 
 
 class PodDisruptionBudgetStrategy(Strategy):
