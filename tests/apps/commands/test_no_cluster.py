@@ -20,6 +20,7 @@ from tests.apps.commands.unreachable import kubeconfig, serving
 from tests.rig.certificates import Authority
 
 COMMANDS: Final = {
+    "admission-ca": "admission-ca",
     "bundle": "bundle -o {folder}/b.tgz",
     "diff": "diff a b",
     "explain": "explain pod a",
