@@ -19,7 +19,7 @@ import yaml
 
 from tests.conformance.conversations import HERE, Conversation, Step, filled
 
-_PATIENCE: Final = 10.0
+_PATIENCE: Final = 20.0
 """Seconds for what a server does a little later, and for events."""
 _SILENCE: Final = 5.0
 
