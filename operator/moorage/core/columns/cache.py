@@ -118,9 +118,7 @@ class Cache:
         return iter(self._in_namespace.get(namespace, {}).values())
 
     def node_generation(self, node: str) -> int:
-        """A number that moves when this node, or what is on it, changes by others' doing: not by
-        ``assume`` and ``forget``, nor when a pod is seen as it was assumed.
-        """
+        """A number that moves when others change a node or what is on it, not by what we assume."""
         return self._node_generations.get(node, 0)
 
     # ---- nodes -----------------------------------------------------------------------------------
@@ -287,7 +285,10 @@ class Cache:
             return
         if here is None or not confirms(here, new):
             self._bump_generation(node)
-        self._add(new) if known is None else self._replace(known, new)
+        if known is None:
+            self._add(new)
+        else:
+            self._replace(known, new)
 
     def _replace(self, old: PodInfo, new: PodInfo) -> None:
         """A pod is on another node than it was, or counts otherwise there."""
