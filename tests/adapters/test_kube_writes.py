@@ -512,6 +512,24 @@ def test_a_write_that_is_put_off_passes_the_fence_again() -> None:
     asyncio.run(story())
 
 
+def test_a_write_that_is_put_off_keeps_no_other_from_being_sent() -> None:
+    """However long the API server wants it to wait."""
+
+    async def story() -> None:
+        http, fence, clock, _ = throttled()
+        kube = HttpKubeWriter(http, fence, clock, ("sys", "moorage"), concurrency=1)
+        http.answers.extend([Retryable("429", after=60.0, status=429), DONE])
+        waiting = asyncio.create_task(kube.bind(POD, "n"))
+        await settle()
+        await kube.bind(POD, "n")
+        assert not waiting.done()
+        http.answers.append(DONE)
+        await clock.advance(60.0)
+        await waiting
+
+    asyncio.run(story())
+
+
 def test_writes_are_bounded_in_total() -> None:
     """However many profiles ask, the API server is asked for so many at a time."""
 

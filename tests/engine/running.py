@@ -46,7 +46,7 @@ def make_tools(kube: InMemoryKube) -> ActorTools:
     """What an actor is made with, with this API server."""
     clock, cache = ManualClock(), Cache()
     siblings = Siblings(cache, PodGroupTracker(cache.store))
-    turns = asyncio.Semaphore(64)
+    turns = collections.defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(64))
     return ActorTools(kube, kube, clock, ObjectWaiter(cache), WaitingPods(clock), siblings, turns)
 
 

@@ -73,8 +73,8 @@ class HttpKubeWriter:
     """``ports.kube.KubeWriter``. ``home``: namespace and name of the leader's Lease; revisions are
     stored beside it.
 
-    At most ``concurrency`` requests are under way at a time, those included that wait because the
-    API server has put them off.
+    At most ``concurrency`` requests are under way at a time; one that the API server has put off
+    waits beside them.
     """
 
     def __init__(
@@ -348,8 +348,11 @@ class HttpKubeWriter:
     ) -> bytes:
         guard = functools.partial(self._fence.check, f"{method} {path}")
         call = HttpCall(method, path, body, content_type, guard=guard)
+        return await until_admitted(functools.partial(self._in_turn, call), self._clock)
+
+    async def _in_turn(self, call: HttpCall) -> bytes:
         async with self._turns:
-            return await until_admitted(functools.partial(self._session.call, call), self._clock)
+            return await self._session.call(call)
 
 
 def _owner(revision: StoredRevision) -> dict[str, Any]:

@@ -6,6 +6,7 @@ What changes together is made in one step; none of the parts is given anything l
 from __future__ import annotations
 
 import asyncio
+import collections
 import dataclasses
 import functools
 from collections.abc import Mapping
@@ -158,7 +159,8 @@ class EngineParts:
         ports, clock = self.ports, self.ports.clock
         waiting_pods, objects = WaitingPods(clock), ObjectWaiter(self.cache)
         siblings = Siblings(self.cache, self.pod_groups)
-        turns = asyncio.Semaphore(self.config.bind_concurrency)
+        a_turn = functools.partial(asyncio.Semaphore, self.config.bind_concurrency)
+        turns = collections.defaultdict[str, asyncio.Semaphore](a_turn)
         tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods, siblings, turns)
         actors = join(registry, factories, tools)
         self.group_scheduler = GroupScheduler(

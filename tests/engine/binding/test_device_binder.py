@@ -93,9 +93,8 @@ async def world_with(
     """
     args = [{"name": "DynamicResources", "args": {"bindingTimeout": f"{seconds}s"}}]
     config = OperatorConfiguration.model_validate({"bindConcurrency": slots})
-    async with Running(config=config).leading(
-        a_body("test", plugins=STEPS, pluginConfig=args), nodes=0
-    ) as world:
+    bodies = [a_body(name, plugins=STEPS, pluginConfig=args) for name in ("test", "other")]
+    async with Running(config=config).leading(*bodies, nodes=0) as world:
         world.kube.put(
             msgspec.convert(
                 {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x.io/gpu"}},
@@ -383,6 +382,26 @@ def test_pods_have_their_claims_written_in_turns() -> None:
             assert [world.node(f"p{i}") != "" for i in range(3)] == [True] * 3
             assert (device(world, "c3"), holders(world, "c3")) == ("", [])
             assert written(world).count("protect_claim") == 3
+
+    asyncio.run(story())
+
+
+def test_claims_that_are_not_written_hold_up_no_other_profile() -> None:
+    """Each profile's pods have turns of their own."""
+
+    async def story() -> None:
+        async with world_with("c", "d", nodes=2, slots=1) as world:
+            gate = world.kube.hold("reserve_claim")
+            world.kube.put(a_user("p", "c"))
+            await settle()
+            others = a_user("q", "d")
+            spec = msgspec.structs.replace(others.spec, scheduler_name="other")
+            world.kube.put(msgspec.structs.replace(others, spec=spec))
+            await settle()
+            assert written(world) == ["protect_claim"] * 2
+            gate.set()
+            await settle()
+            assert world.node("p") and world.node("q")
 
     asyncio.run(story())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from moorage.core.framework.status import Status
@@ -21,9 +21,10 @@ class ActorTools:
     """What actors are made with; each keeps of it what it needs.
 
     ``objects`` shows what the watches bring, ``waiting_pods`` the pods that are held at permit,
-    ``siblings`` the other members of a pod's group. ``turns``: a pod writes to its claims and
-    volumes in a turn, as the API server puts off what is over the few hundred requests that it
-    keeps of a client; those that have their turn go on to be bound before others begin.
+    ``siblings`` the other members of a pod's group. ``turns``, by schedulerName: a pod
+    writes to its claims and volumes in a turn, as the API server puts off what is over the few
+    hundred requests that it keeps of a client. Those that have their turn go on to be bound before
+    others of their profile begin.
     """
 
     writes: KubeWriter
@@ -32,7 +33,7 @@ class ActorTools:
     objects: ObjectWaiter
     waiting_pods: WaitingPods
     siblings: Siblings
-    turns: asyncio.Semaphore
+    turns: Mapping[str, asyncio.Semaphore]
 
 
 UndoPreBind: TypeAlias = Callable[[], Awaitable[None]]

@@ -86,9 +86,10 @@ class DeviceBinder:
             return None
         self._shared.stays(pod)
         held: list[HeldClaim] = []
-        await self._turns.acquire()
+        turns = self._turns[pod.spec.scheduler_name]
+        await turns.acquire()
         writing = asyncio.ensure_future(self._write(pod, reserved, held))
-        writing.add_done_callback(lambda _: self._turns.release())
+        writing.add_done_callback(lambda _: turns.release())
         try:
             await asyncio.shield(writing)
             await self._until_usable(held, reserved.timeout)

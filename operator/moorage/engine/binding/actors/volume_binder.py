@@ -39,7 +39,7 @@ class VolumeBinder:
         """Return when each claim has its volume. Raises EdgeError when one will not get it."""
         if reserved is None:
             return
-        async with self._turns:
+        async with self._turns[pod.spec.scheduler_name]:
             for obj in reserved.writes:
                 if isinstance(obj, PersistentVolume):
                     await self._writes.bind_volume(obj)
