@@ -67,11 +67,11 @@ def test_topology(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_group_of_which_nothing_is_known(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Room is counted as for pods alone; nobody tries them, and what to create is said."""
+    """Room is counted as for pods alone; but nobody tries them: no, and what to create is said."""
     status, lines = said(files, capsys, job("worker", 2, "1"))
     text = 'nobody tries such pods now: waiting for pods\'s pod group "g" to appear'
     assert any(text in line for line in lines)
-    assert status == 0
+    assert status == 1
 
 
 def test_one_group_for_programs(files: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,14 @@ from moorage.core.simulation.simulated_groups import finished
 from moorage.core.structures.budget import OutOfTime
 from tests.builders import make_node, make_pod
 from tests.core.cycle.test_group_cycle import REVISION
-from tests.core.cycle.test_group_preemption import URGENT, Impatient, context, victims
+from tests.core.cycle.test_group_preemption import (
+    URGENT,
+    Crowd,
+    Impatient,
+    context,
+    crowds,
+    victims,
+)
 
 Says: TypeAlias = Callable[[Pod, Any], Any]
 URL = "https://x"
@@ -276,31 +283,10 @@ def test_room_is_held_where_extenders_let_members_go() -> None:
 
 
 @settings(max_examples=40)
-@given(
-    st.lists(st.sampled_from(["2", "3", "4"]), min_size=1, max_size=4),
-    st.lists(
-        st.tuples(
-            st.sampled_from(["", "team-"]),
-            st.sampled_from(["500m", "1", "2"]),
-            st.integers(0, 3),
-            st.sampled_from([0, 5, 50, 500]),
-        ),
-        max_size=10,
-    ),
-    st.lists(st.sampled_from(["500m", "1", "2"]), min_size=1, max_size=4),
-    st.integers(0, 2),
-    st.booleans(),
-)
-def test_an_extender_that_agrees_changes_nothing(
-    nodes: list[str], there: list[Any], gang: list[str], late: int, slow: bool
-) -> None:
+@given(crowds(), st.integers(0, 2), st.booleans())
+def test_an_extender_that_agrees_changes_nothing(crowd: Crowd, late: int, slow: bool) -> None:
     """However late it answers, and wherever time runs out."""
-    cluster = [make_node(f"n{i}", cpu=cpu) for i, cpu in enumerate(nodes)]
-    pods = [
-        make_pod(f"{team}{i}", cpu=cpu, node=f"n{node % len(nodes)}", priority=level)
-        for i, (team, cpu, node, level) in enumerate(there)
-    ]
-    some = [make_pod(f"g{i}", cpu=cpu, priority=100) for i, cpu in enumerate(gang)]
+    cluster, pods, some = crowd
     group = dataclasses.replace(URGENT, min_count=len(some))
     alone = room(context(cluster, pods), some, UNDISTURBED, REVISION, group)
     tried = context(cluster, pods)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Generator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -244,33 +244,39 @@ def started(pod: Pod, time: str) -> Pod:
     return msgspec.structs.replace(pod, status=status)
 
 
+class Crowd(NamedTuple):
+    """Nodes, the pods on them, and members of a group of priority 100 that waits."""
+
+    nodes: list[Node]
+    pods: list[Pod]
+    members: list[Pod]
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> Crowd:
+    """Some pods are in the team, some are more important than the group that waits."""
+    cpus = draw(st.lists(st.sampled_from(["2", "3", "4"]), min_size=1, max_size=4))
+    team, cpu = st.sampled_from(["", "team-"]), st.sampled_from(["500m", "1", "2"])
+    level = st.sampled_from([0, 5, 50, 500])
+    there = draw(st.lists(st.tuples(team, cpu, st.integers(0, 3), level), max_size=10))
+    gang = draw(st.lists(cpu, min_size=1, max_size=4))
+    return Crowd(
+        [make_node(f"n{i}", cpu=cpu) for i, cpu in enumerate(cpus)],
+        [
+            make_pod(f"{team}{i}", cpu=cpu, node=f"n{node % len(cpus)}", priority=level)
+            for i, (team, cpu, node, level) in enumerate(there)
+        ],
+        [make_pod(f"g{i}", cpu=cpu, priority=100) for i, cpu in enumerate(gang)],
+    )
+
+
 @settings(max_examples=60)
-@given(
-    st.lists(st.sampled_from(["2", "3", "4"]), min_size=1, max_size=4),
-    st.lists(
-        st.tuples(
-            st.sampled_from(["", "team-"]),
-            st.sampled_from(["500m", "1", "2"]),
-            st.integers(0, 3),
-            st.sampled_from([0, 5, 50, 500]),
-        ),
-        max_size=10,
-    ),
-    st.lists(st.sampled_from(["500m", "1", "2"]), min_size=1, max_size=4),
-    st.integers(1, 4),
-)
-def test_victims_suffice_and_are_needed(
-    nodes: list[str], there: list[Any], gang: list[str], least: int
-) -> None:
+@given(crowds(), st.integers(1, 4))
+def test_victims_suffice_and_are_needed(crowd: Crowd, least: int) -> None:
     """Without them the group fits where it is nominated to; with any unit of them back it does
     not; whoever is as important as the group is no victim.
     """
-    cluster = [make_node(f"n{i}", cpu=cpu) for i, cpu in enumerate(nodes)]
-    pods = [
-        make_pod(f"{team}{i}", cpu=cpu, node=f"n{node % len(nodes)}", priority=level)
-        for i, (team, cpu, node, level) in enumerate(there)
-    ]
-    members = [make_pod(f"g{i}", cpu=cpu, priority=100) for i, cpu in enumerate(gang)]
+    cluster, pods, members = crowd
     group = dataclasses.replace(URGENT, min_count=min(least, len(members)))
     tried = context(cluster, pods)
     found = room(tried, members, group)

@@ -40,6 +40,8 @@ class FittedTemplate(NamedTuple):
     held: str = ""
     group: GroupFit | None = None
     """Of members of a pod group."""
+    unknown_group: bool = False
+    """Whether nothing says how many its members have to be: they wait, whatever room there is."""
 
 
 class Fitted(NamedTuple):
@@ -52,7 +54,7 @@ class Fitted(NamedTuple):
     def fits(self) -> bool:
         """Whether every pod has a place, and would start there."""
         return all(one.starts for one in self.groups) and all(
-            one.fit.fits for one in self.workloads
+            one.fit.fits and not one.unknown_group for one in self.workloads
         )
 
 
@@ -63,7 +65,7 @@ def parts(found: Fitted, world: World, *, wide: bool = False) -> Iterator[Render
     for group in found.groups:
         yield from group_parts(group)
     if not alone:
-        yield sentence(_sum(fitted), _verdict(all(one.fit.fits for one in fitted)))
+        yield sentence(_sum(fitted), _verdict(found.fits))
     for one in fitted:
         head = _headline(one.fit, one.group)
         whole = head if alone else f"{one.name}: {head}"

@@ -99,8 +99,11 @@ def fitted_into(
             found = fit_of_members(template, of_group)
         else:
             found = fit(simulator, template.pod, template.replicas)
-        held = _held(world, name) or groups.why_none(template)
-        fitted.append(FittedTemplate(template.name, revisions[name], found, held, of_group))
+        unknown = groups.why_none(template)
+        held = _held(world, name) or unknown
+        fitted.append(
+            FittedTemplate(template.name, revisions[name], found, held, of_group, bool(unknown))
+        )
     return Fitted(fitted, tuple(groups.found))
 
 
