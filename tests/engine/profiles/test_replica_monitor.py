@@ -11,10 +11,16 @@ import pytest
 import yaml
 
 from moorage.core.framework.extenders import SECRETS
+from moorage.core.framework.registry import RequiredAccess
 from moorage.core.plugins.intree import INTREE
-from moorage.engine.profiles.profile_conditions import RequiredRight, rights_required_by
+from moorage.engine.profiles.profile_conditions import (
+    RequiredRight,
+    rights_missing,
+    rights_required_by,
+)
 from moorage.engine.profiles.profile_status import ProfileStatusWriter
 from moorage.engine.profiles.replica_monitor import (
+    OBSERVER_RIGHTS,
     RIGHTS,
     ROUND_INTERVAL_SECONDS,
     AccessRight,
@@ -73,13 +79,20 @@ class Survey:
         asyncio.run(self.surveyor.check_once())
 
 
-def test_the_rights_are_those_of_the_manifests() -> None:
-    """Permitted speaks of every right that an installation gives, and of no other; only the rights
-    to ask go without saying.
-    """
+# The first is for these questions, the others for those of callers of the operator's server: no
+# profile needs them.
+QUESTIONS = {
+    AccessRight("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False),
+    AccessRight("create", "authorization.k8s.io", "subjectaccessreviews", home=False),
+    AccessRight("create", "authentication.k8s.io", "tokenreviews", home=False),
+}
+
+
+def given_by(*components: str) -> set[AccessRight]:
+    """The rights that these components' roles give."""
     given = set()
     for component, (file, home) in itertools.product(
-        ("rbac", "rbac-deciding"), (("cluster-role.yaml", False), ("role.yaml", True))
+        components, (("cluster-role.yaml", False), ("role.yaml", True))
     ):
         for rule in yaml.safe_load((COMPONENTS / component / file).read_text())["rules"]:
             for resource in rule["resources"]:
@@ -87,20 +100,35 @@ def test_the_rights_are_those_of_the_manifests() -> None:
                     AccessRight(verb, rule["apiGroups"][0], resource, home)
                     for verb in rule["verbs"]
                 }
+    return given
+
+
+def test_the_rights_are_those_of_the_manifests() -> None:
+    """Permitted speaks of every right that an installation gives, and of no other; only the rights
+    to ask go without saying.
+    """
+    given = given_by("rbac", "rbac-deciding")
     needs: list[RequiredRight] = [
         *STORED_KINDS,
         *(access for spec in INTREE for access in spec.writes),
         SECRETS,
     ]
     asked = {*RIGHTS, *(right for need in needs for right in rights_to(need))}
-    # The first is for these questions, the others for those of callers of the operator's server: no
-    # profile needs them.
-    assert given - asked == {
-        AccessRight("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False),
-        AccessRight("create", "authorization.k8s.io", "subjectaccessreviews", home=False),
-        AccessRight("create", "authentication.k8s.io", "tokenreviews", home=False),
-    }
+    assert given - asked == QUESTIONS
     assert asked <= given
+
+
+def test_an_observers_rights_are_those_of_its_manifests() -> None:
+    """As above; all but its own statuses and Leases are rights to read."""
+    given = given_by("rbac")
+    asked = {*OBSERVER_RIGHTS, *(right for kind in STORED_KINDS for right in rights_to(kind))}
+    assert given - asked == QUESTIONS
+    assert asked <= given
+    writes = {right for right in asked if right.verb not in ("get", "list", "watch")}
+    assert {(right.resource, right.home) for right in writes} == {
+        ("schedulerprofiles/status", False),
+        ("leases", True),
+    }
 
 
 def test_a_missing_right_is_named_and_one_given_back_is_not() -> None:
@@ -193,3 +221,20 @@ def test_rights_of_actors_are_missing_for_profiles_that_have_them_alone() -> Non
         if made is not None
     }
     assert said == {"with": ["patch persistentvolumes"], "without": []}
+
+
+def test_an_observer_misses_no_right_to_decide() -> None:
+    """What it cannot read is named, what it never does is not even asked for."""
+    survey = Survey()
+    survey.surveyor.inputs.observes = True
+    survey.kube.forbidden = {
+        ("patch", "", "persistentvolumes"),
+        ("create", "", "pods/binding"),
+        ("list", "storage.k8s.io", "csinodes"),
+    }
+    survey.swapper.profile_changed("seen", a_body("seen"))
+    asyncio.run(survey.swapper.reconcile())
+    survey.look()
+    inputs, record = survey.surveyor.inputs, survey.swapper.records.profiles["seen"]
+    assert rights_missing(record, inputs) == ["list csinodes.storage.k8s.io"]
+    assert not any(isinstance(need, RequiredAccess) for need in inputs.missing_for)

@@ -29,8 +29,8 @@ rights to it.
 
 @dataclasses.dataclass(slots=True)
 class StatusInputs:
-    """What status says beside the records: the replicas, the rights that are missing, and which
-    profiles assign.
+    """What status says beside the records: the replicas, the rights that are missing, which
+    profiles assign, and whether this installation decides nothing.
     """
 
     replicas: tuple[ReplicaAnnouncement, ...] = ()
@@ -39,6 +39,7 @@ class StatusInputs:
     missing_for: Mapping[RequiredRight, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """Those that only profiles need whose plugins read the kind, or whose actors do this."""
     assignments: Assignments = dataclasses.field(default_factory=Assignments)
+    observes: bool = False
 
 
 def profile_conditions(
@@ -74,8 +75,12 @@ def condition_for(
     return ConditionResult(kind, False, errors[0].reason, "; ".join(map(str, errors)))
 
 
-def rights_required_by(revision: Revision) -> list[RequiredRight]:
-    """What a revision's plugins and extenders need beside what every profile needs."""
+def rights_required_by(revision: Revision, *, observes: bool = False) -> list[RequiredRight]:
+    """What a revision's plugins and extenders need beside what every profile needs. An observer
+    reads what they decide by, and does none of what they do.
+    """
+    if observes:
+        return [*kinds_of(revision)]
     secrets = [SECRETS] if any(extender.secret for extender in revision.extenders) else []
     return [*kinds_of(revision), *revision.writes, *secrets]
 
@@ -83,7 +88,7 @@ def rights_required_by(revision: Revision) -> list[RequiredRight]:
 def rights_missing(record: ProfileRecord, inputs: StatusInputs) -> list[str]:
     """What the service account may not do of all that this profile needs."""
     made = record.resolution.made if record.resolution is not None else None
-    needs = rights_required_by(made) if made is not None else []
+    needs = rights_required_by(made, observes=inputs.observes) if made is not None else []
     return [
         *inputs.missing_rights,
         *(right for need in needs for right in inputs.missing_for.get(need, ())),

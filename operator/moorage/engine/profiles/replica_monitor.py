@@ -8,7 +8,7 @@ import asyncio
 import dataclasses
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NamedTuple, ParamSpec
 
 from moorage.core.framework.registry import RequiredAccess
@@ -50,31 +50,43 @@ class AccessRight(NamedTuple):
         return f"{self.verb} {self.resource}{self.group and f'.{self.group}'}{where}"
 
 
-_NEEDED = (
+_OBSERVING = (
     # Verbs, API group, resource, whether only in its own namespace.
     ("list watch", "", "nodes", False),
     ("list watch", "", NAMESPACES.resource, False),
-    ("delete get list watch", "", "pods", False),
+    ("list watch", "", "pods", False),
+    ("list watch", "moorage.dev", "schedulerprofiles", False),
+    ("list watch", "moorage.dev", "pluginconfigs", False),
+    ("patch", "moorage.dev", "schedulerprofiles/status", False),
+    ("get", "coordination.k8s.io", "leases", False),
+    ("list watch", "apiextensions.k8s.io", "customresourcedefinitions", False),
+    ("create delete get list patch update", "coordination.k8s.io", "leases", True),
+    ("list", "apps", "controllerrevisions", True),
+)
+_DECIDING = (
+    ("delete get", "", "pods", False),
     ("create", "", "pods/binding", False),
     ("create", "", "pods/eviction", False),
     ("patch", "", "pods/status", False),
     ("patch", POD_GROUPS[0].group, "podgroups/status", False),
     ("create patch", "events.k8s.io", "events", False),
-    ("list watch", "moorage.dev", "schedulerprofiles", False),
-    ("list watch", "moorage.dev", "pluginconfigs", False),
-    ("patch", "moorage.dev", "schedulerprofiles/status", False),
     ("patch", "moorage.dev", "pluginconfigs/status", False),
-    ("get", "coordination.k8s.io", "leases", False),
-    ("list watch", "apiextensions.k8s.io", "customresourcedefinitions", False),
-    ("create delete get list patch update", "coordination.k8s.io", "leases", True),
-    ("create delete list patch", "apps", "controllerrevisions", True),
+    ("create delete patch", "apps", "controllerrevisions", True),
 )
-RIGHTS = tuple(
-    AccessRight(verb, group, resource, home)
-    for verbs, group, resource, home in _NEEDED
-    for verb in verbs.split()
-)
-"""What every profile needs, whatever its plugins."""
+
+
+def _rights(needed: Iterable[tuple[str, str, str, bool]]) -> tuple[AccessRight, ...]:
+    return tuple(
+        AccessRight(verb, group, resource, home)
+        for verbs, group, resource, home in needed
+        for verb in verbs.split()
+    )
+
+
+OBSERVER_RIGHTS = _rights(_OBSERVING)
+"""What every profile needs of an observer, whatever its plugins."""
+RIGHTS = (*OBSERVER_RIGHTS, *_rights(_DECIDING))
+"""What every profile needs of an installation that decides, whatever its plugins."""
 
 
 def rights_to(need: RequiredRight) -> tuple[AccessRight, ...]:
@@ -162,7 +174,8 @@ class ReplicaMonitor:
     async def _check_rights(self) -> None:
         if self.ports.clock.boottime() < self._rights_due:
             return
-        self.inputs.missing_rights = await self._missing(RIGHTS)
+        rights = OBSERVER_RIGHTS if self.inputs.observes else RIGHTS
+        self.inputs.missing_rights = await self._missing(rights)
         self.inputs.missing_for = {
             need: await self._missing(rights_to(need)) for need in self._needs()
         }
@@ -172,7 +185,8 @@ class ReplicaMonitor:
         """What the revisions of profiles need beside what every profile needs, each once."""
         resolutions = [record.resolution for record in self.records.profiles.values()]
         made = [resolution.made for resolution in resolutions if resolution is not None]
-        needs = (rights_required_by(revision) for revision in made if revision is not None)
+        observes = self.inputs.observes
+        needs = (rights_required_by(one, observes=observes) for one in made if one is not None)
         return dict.fromkeys(itertools.chain.from_iterable(needs))
 
     async def _missing(self, rights: tuple[AccessRight, ...]) -> tuple[str, ...]:
