@@ -29,6 +29,7 @@ METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 MAX_RETRY_AFTER_SECONDS = 60.0
 """Seconds that a Retry-After is heeded: a wrong one must not silence a watch for a year."""
 T = TypeVar("T")

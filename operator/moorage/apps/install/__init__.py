@@ -1,0 +1,1 @@
+"""`moorage install` and `moorage uninstall`: the operator's objects, in a cluster and out of it."""

@@ -1,0 +1,156 @@
+"""Objects of a cluster, of any kind: looked at, applied, listed and deleted, by their documents.
+
+Where a kind is served is what the API server says of itself (discovery), so a custom resource takes
+no more than a Pod does.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import msgspec
+
+from moorage.adapters.answers import decoded, object_at
+from moorage.apps.install.object_keys import (
+    PART_OF,
+    Document,
+    Kind,
+    ObjectKey,
+    installation_of,
+    key_of,
+)
+from moorage.apps.reach.listing import each_item
+from moorage.ports.errors import EdgeError, NotFound
+from moorage.ports.http_calls import APPLY_PATCH, HttpCall, HttpSession
+
+FIELD_MANAGER: Final = "moorage-install"
+_SECONDS: Final = 30.0
+"""For one answer: webhooks of others may be asked first, 10 s each as a rule."""
+_PAGE: Final = "500"
+Propagation = Literal["Background", "Foreground", "Orphan"]
+
+
+class KindNotServed(EdgeError):
+    """The API server does not have this kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(f"the API server does not serve {kind.kind} of {kind.api_version}")
+        self.kind = kind
+
+
+class _Resource(msgspec.Struct):
+    name: str
+    kind: str
+    namespaced: bool
+    verbs: tuple[str, ...] = ()
+
+
+class _Resources(msgspec.Struct):
+    resources: tuple[_Resource, ...] = ()
+
+
+class ClusterObjects:
+    """All objects of an API server. What is served is remembered; a kind that was not is asked for
+    again, as it may come with a CRD.
+    """
+
+    def __init__(self, session: HttpSession) -> None:
+        self._session = session
+        self._served: dict[Kind, _Resource] = {}
+
+    async def serves(self, kind: Kind) -> bool:
+        """Whether there are objects of this kind. Raises EdgeError."""
+        try:
+            await self._resource(kind)
+        except KindNotServed:
+            return False
+        return True
+
+    async def get(self, key: ObjectKey) -> Document | None:
+        """The object, None where there is none. Raises KindNotServed, EdgeError."""
+        path = await self._path(key)
+        try:
+            return await object_at(self._session, HttpCall("GET", path, timeout=_SECONDS))
+        except NotFound:
+            return None
+
+    async def apply(self, document: Document, *, dry_run: bool = False) -> Document:
+        """Apply it on the server's side, as ``FIELD_MANAGER``; fields that others own become ours.
+        What the object is then: where it was so before, its resourceVersion stays. Raises
+        KindNotServed, EdgeError.
+        """
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        path = await self._path(key_of(document))
+        asked = urllib.parse.urlencode({**query, "dryRun": "All"} if dry_run else query)
+        body = json.dumps(document).encode()
+        call = HttpCall("PATCH", f"{path}?{asked}", body, APPLY_PATCH, timeout=_SECONDS)
+        return await object_at(self._session, call)
+
+    async def delete(
+        self, key: ObjectKey, *, uid: str = "", propagation: Propagation = "Background"
+    ) -> bool:
+        """Have it deleted; False where it is gone. With ``uid`` that very object alone: another one
+        of its name is a Conflict. It may still be there for a while. Raises KindNotServed,
+        EdgeError.
+        """
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation}
+        only = {"preconditions": {"uid": uid}} if uid else {}
+        body = json.dumps({**options, **only}).encode()
+        path = await self._path(key)
+        try:
+            await self._session.call(HttpCall("DELETE", path, body, timeout=_SECONDS))
+        except NotFound:
+            return False
+        return True
+
+    async def list_ours(self, kinds: Iterable[Kind]) -> list[Document]:
+        """The objects of all installations, and what these have in common, of these kinds and in
+        all namespaces, each with its kind. Kinds that are not served have none. Raises EdgeError.
+        """
+        found: list[Document] = []
+        for kind in kinds:
+            try:
+                resource = await self._resource(kind)
+            except KindNotServed:
+                continue
+            query = {"labelSelector": f"{PART_OF}=moorage", "limit": _PAGE}
+            items = each_item(self._session, f"{_root(kind.api_version)}/{resource.name}", query)
+            whose = {"apiVersion": kind.api_version, "kind": kind.kind}
+            found += [{**whose, **item} async for item in items]
+        return found
+
+    async def list_by_instance(self, name: str, kinds: Iterable[Kind]) -> list[Document]:
+        """Those of one installation, its shards' included."""
+        return [one for one in await self.list_ours(kinds) if installation_of(one) == name]
+
+    async def _path(self, key: ObjectKey) -> str:
+        """Raises KindNotServed, EdgeError."""
+        resource = await self._resource(Kind(key.api_version, key.kind))
+        quoted = urllib.parse.quote(key.namespace, safe="")
+        place = f"/namespaces/{quoted}" if resource.namespaced else ""
+        name = urllib.parse.quote(key.name, safe="")
+        return f"{_root(key.api_version)}{place}/{resource.name}/{name}"
+
+    async def _resource(self, kind: Kind) -> _Resource:
+        if kind not in self._served:
+            await self._discover(kind.api_version)
+        if kind not in self._served:
+            raise KindNotServed(kind)
+        return self._served[kind]
+
+    async def _discover(self, api_version: str) -> None:
+        path = _root(api_version)
+        try:
+            body = await self._session.call(HttpCall("GET", path, timeout=_SECONDS))
+        except NotFound:
+            return
+        for one in decoded(f"GET {path}", body, _Resources).resources:
+            if "/" not in one.name:  # no subresource
+                self._served[Kind(api_version, one.kind)] = one
+
+
+def _root(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
