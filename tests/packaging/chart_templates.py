@@ -8,28 +8,11 @@ import copy
 import re
 from typing import Any, Final
 
+from moorage.apps.install.renaming import Names, renamed
 from tests.packaging.chart_values import PLACES, Made, Value, put
 from tests.packaging.kustomizing import Body, dump_one, identity
 
-_NAME: Final = "{{ .Release.Name }}"
-_NAMESPACE: Final = "{{ .Release.Namespace }}"
-_INSTANCE: Final = "app.kubernetes.io/instance"
-_NAMED_BY: Final = frozenset(
-    {
-        "metadata",
-        "roleRef",
-        "subjects",
-        "configMap",
-        "secret",
-        "service",
-        "serviceAccount",
-        "issuerRef",
-    }
-)
-"""What has a field `name` that says which object of ours it is."""
-_REFERENCES: Final = frozenset(
-    {"serviceAccountName", "secretName", "policyName", "commonName", "resourceNames"}
-)
+RELEASE: Final = Names("{{ .Release.Name }}", "{{ .Release.Namespace }}")
 _BRACES: Final = re.compile(r"\{\{|\}\}")
 _MARK: Final = re.compile(r"^( *)(?:- |([^\s:]+): )x-(\d+)-x$", re.MULTILINE)
 
@@ -54,30 +37,9 @@ def _escaped(node: Any) -> Any:
     return node
 
 
-def released(node: Any, of: str = "") -> Any:
-    """The same with the release's name and namespace instead of ours. ``of`` is the key that the
-    node stands at.
-    """
-    if isinstance(node, list):
-        return [released(value, of) for value in node]
-    if isinstance(node, str):
-        found = _elsewhere(node)
-        return re.sub(r"^moorage(?=$|-)", _NAME, found) if of in _REFERENCES else found
-    if not isinstance(node, dict):
-        return node
-    return {
-        key: _NAME
-        if key == _INSTANCE
-        else released(value, "secretName" if key == "name" and of in _NAMED_BY else key)
-        for key, value in node.items()
-    }
-
-
-def _elsewhere(text: str) -> str:
-    """A text that names our namespace: `moorage-system`, `moorage-admission.moorage-system.svc`."""
-    if "moorage-system" not in text:
-        return text
-    return re.sub(r"\bmoorage\b", _NAME, text.replace("moorage-system", _NAMESPACE))
+def released(node: Any) -> Any:
+    """The same with the release's name and namespace instead of ours."""
+    return renamed(node, RELEASE)
 
 
 def _filled(mark: re.Match[str]) -> str:
