@@ -94,6 +94,7 @@ SUITES: Final = (
         "throughput",
         90,
         tests=(
+            "tests/load/test_device_windows.py",
             "tests/load/test_embedded.py",
             "tests/load/test_help.py",
             "tests/load/test_status.py",

@@ -11,7 +11,7 @@ from tests.rig.processes import Child
 
 
 @contextlib.contextmanager
-def kube_scheduler(rig: Rig, name: str = "theirs") -> Iterator[None]:
+def kube_scheduler(rig: Rig, name: str = "theirs") -> Iterator[Child]:
     """With its default profile under this name."""
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -28,6 +28,6 @@ def kube_scheduler(rig: Rig, name: str = "theirs") -> Iterator[None]:
         rig.environment,
     )
     try:
-        yield
+        yield child
     finally:
         child.stop()
