@@ -86,7 +86,7 @@ from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
 
-WARM_CONNECTIONS = 64
+WARM_CONNECTIONS = 16
 """Opened before the first decision, so that the first bindings of a new leader do not wait for TLS
 handshakes.
 """
