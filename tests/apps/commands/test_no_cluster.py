@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "status": "status",
     "trial": "trial a",
     "ui": "ui --no-browser",
+    "uninstall": "uninstall --yes",
 }
 POD: Final = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n"
 Fault: TypeAlias = Callable[[Path], contextlib.AbstractContextManager[Path]]

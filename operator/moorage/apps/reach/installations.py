@@ -78,9 +78,7 @@ class Installation:
 
     def seems_led(self, now: datetime.datetime) -> bool:
         """Whether somebody holds the Lease and has renewed it, if the clocks agree."""
-        if not self.leader or self.renewed is None:
-            return False
-        return (now - self.renewed).total_seconds() < self.seconds + LATE_SECONDS
+        return _is_led(self.leader, self.renewed, self.seconds, now)
 
 
 async def installation_of(session: HttpSession, profiles: Iterable[Body]) -> Installation:
@@ -118,6 +116,21 @@ async def look(session: HttpSession, namespace: str, lease: str) -> Installation
         seconds=float(spec.get("leaseDurationSeconds") or 0),
         replicas=_replicas(replicas.items or ()),
     )
+
+
+def is_fresh(lease: Body, now: datetime.datetime) -> bool:
+    """Whether somebody holds this Lease and has renewed it, if the clocks agree."""
+    spec = lease.get("spec") or {}
+    renewed, seconds = _time(spec.get("renewTime")), float(spec.get("leaseDurationSeconds") or 0)
+    return _is_led(str(spec.get("holderIdentity") or ""), renewed, seconds, now)
+
+
+def _is_led(
+    holder: str, renewed: datetime.datetime | None, seconds: float, now: datetime.datetime
+) -> bool:
+    if not holder or renewed is None:
+        return False
+    return (now - renewed).total_seconds() < seconds + LATE_SECONDS
 
 
 async def _both(one: Awaitable[T], other: Awaitable[U]) -> tuple[T, U]:

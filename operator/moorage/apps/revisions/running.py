@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from moorage.apps.commands.consent import confirmed
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.printing import documents, terminal
@@ -195,10 +196,5 @@ def _say(form: str, *lines: str) -> None:
 
 def _confirm(flags: Flags) -> None:
     """Raises NotReached where nobody wants it, WrongUse where nobody can be asked."""
-    if flags["yes"]:
-        return
-    if not sys.stdin.isatty():
-        raise WrongUse("rollback: nobody can be asked here: --yes goes on, --dry-run only looks")
-    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not flags["yes"] and not confirmed("rollback"):
         raise NotReached("nothing was written")

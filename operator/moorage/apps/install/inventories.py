@@ -1,0 +1,124 @@
+"""What of ours is in a cluster, and which of it belongs to one installation.
+
+Whose an object is its labels say. Two installations of one name in two namespaces are told apart by
+the namespaces that objects are in or name: those of a binding's subjects, say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from moorage.api import yaml_documents
+from moorage.api.yaml_documents import DocumentError
+from moorage.apps.install.object_keys import INSTANCE, PART_OF, SHARD_OF, Document
+
+DEPLOYMENT: Final = "Deployment"
+CRD: Final = "CustomResourceDefinition"
+NAMESPACE: Final = "Namespace"
+_CONTROLLER: Final = "MOORAGE_CFG_CONTROLLER_NAME"
+_USUAL: Final = "moorage"
+
+
+class Place(NamedTuple):
+    """An installation, or a shard of one, by its namespace and its name, which its Lease has
+    too.
+    """
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Inventory:
+    """What of ours is in a cluster, of all installations: the objects that were applied, what
+    operators wrote (Leases, ControllerRevisions, a Secret), and what users wrote.
+    """
+
+    objects: Sequence[Document] = ()
+    pods: Sequence[Document] = ()
+    """Of the installation that is looked at, with their ReplicaSets."""
+    written: Sequence[Document] = ()
+    profiles: Sequence[Document] = ()
+    configs: Sequence[Document] = ()
+    homes: Collection[str] = ()
+    """The namespaces whose Leases are believed."""
+
+    def of(self, place: Place) -> list[Document]:
+        """The objects of one installation, those of its shards included. Where another namespace
+        has one of the same name, those alone that are in its namespace or name that.
+        """
+        named = [one for one in self.objects if _is_named(one, place.name)]
+        alone = all(
+            one["metadata"]["namespace"] == place.namespace for one in of(named, DEPLOYMENT)
+        )
+        return [one for one in named if alone or place.namespace in _homes(one)]
+
+
+def of(documents: Iterable[Document], *kinds: str) -> list[Document]:
+    """Those of these kinds."""
+    return [one for one in documents if one["kind"] in kinds]
+
+
+def labels(document: Document) -> Mapping[str, str]:
+    """Its labels."""
+    return document["metadata"].get("labels") or {}
+
+
+def controllers(ours: Sequence[Document]) -> set[str]:
+    """The names that a profile may give as ``controllerName`` to be served by these: of the
+    Deployments' environment, else of their configuration. None where neither is there.
+    """
+    return {*_of_environments(ours)} or {*_of_configurations(ours)}
+
+
+def _of_environments(ours: Iterable[Document]) -> Iterator[str]:
+    for one in of(ours, DEPLOYMENT):
+        for container in one["spec"]["template"]["spec"]["containers"]:
+            for variable in container.get("env") or ():
+                if variable["name"] == _CONTROLLER and variable.get("value"):
+                    yield variable["value"]
+
+
+def _of_configurations(ours: Iterable[Document]) -> Iterator[str]:
+    for one in of(ours, "ConfigMap"):
+        for text in (one.get("data") or {}).values():
+            try:
+                documents = yaml_documents.load_all(text)
+            except DocumentError:
+                continue  # another one, or one that no operator could read either
+            for document in documents:
+                if (
+                    isinstance(document, Mapping)
+                    and document.get("kind") == "OperatorConfiguration"
+                ):
+                    yield str(document.get("controllerName", _USUAL))
+
+
+def _is_named(document: Document, name: str) -> bool:
+    found = labels(document)
+    return found.get(PART_OF) == "moorage" and name in (found.get(INSTANCE), found.get(SHARD_OF))
+
+
+def _homes(document: Document) -> set[str]:
+    """The namespaces that it is in, is, or names."""
+    found = set(_named_in(document))
+    if document["kind"] == NAMESPACE:
+        found.add(document["metadata"]["name"])
+    return found
+
+
+def _named_in(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key == "namespace" and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _named_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named_in(inner)

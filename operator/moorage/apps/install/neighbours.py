@@ -1,0 +1,119 @@
+"""Other installations beside one: who they are, what they share with it, and what is therefore not
+its own.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from moorage.api import bodies
+from moorage.apps.install.inventories import (
+    DEPLOYMENT,
+    NAMESPACE,
+    Inventory,
+    Place,
+    controllers,
+    labels,
+    of,
+)
+from moorage.apps.install.object_keys import INSTANCE, Document, installation_of, key_of
+from moorage.apps.reach.installations import is_fresh
+from moorage.ports.kube import INSTALLATION_LABEL, PROFILE_LABEL
+from moorage.ports.texts import shortened
+
+_BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
+
+
+class Neighbours:
+    """Of the installation at ``place``, whose objects are ``ours``; its shards are none of them."""
+
+    def __init__(
+        self, found: Inventory, place: Place, ours: Sequence[Document], now: datetime.datetime
+    ) -> None:
+        self._found = found
+        self._ours = ours
+        names = {place.name, *(labels(one).get(INSTANCE, place.name) for one in ours)}
+        self._names: Final = names
+        self._leases: Final = set(map(shortened, names))
+        self._spaces: Final = {place.namespace} | {
+            one["metadata"]["namespace"] for one in of(ours, "Role")
+        }
+        self._controllers: Final = controllers(ours) or names
+        self._others: Final = {**self._alive(now), **self._deployed()}
+
+    def needing_kinds(self) -> str:
+        """Why the CRDs stay: the first who needs them; "" for nobody."""
+        return next(itertools.chain(self._others.values(), self._foreign_profiles()), "")
+
+    def _foreign_profiles(self) -> Iterator[str]:
+        for profile in self._found.profiles:
+            if not self.is_mine(profile):
+                name = profile["metadata"]["name"]
+                controller = bodies.controller_name(profile)
+                yield f"SchedulerProfile {name} has controllerName {controller}"
+
+    def is_mine(self, profile: Document) -> bool:
+        """Whether this installation serves the profile, or is the one that would."""
+        if str(bodies.status(profile).get("claimedBy") or "") in map(str, self._others):
+            return False
+        return bodies.controller_name(profile) in self._controllers
+
+    def shared(self) -> Iterator[tuple[Document, str]]:
+        """Our objects that others need, with why."""
+        bindings = [one for one in of(self._found.objects, *_BINDINGS) if one not in self._ours]
+        for one in self._ours:
+            users = [str(key_of(binding)) for binding in bindings if _refers(binding, one)]
+            if one["kind"] == NAMESPACE:
+                users = [*self._in(one["metadata"]["name"])]
+            if users:
+                yield one, users[0]
+
+    def _in(self, namespace: str) -> Iterator[str]:
+        return (why for other, why in self._others.items() if other.namespace == namespace)
+
+    def written(self, kept: Iterable[Document]) -> Iterator[Document]:
+        """What this installation's operator has written; of revisions, where others write some
+        there too, those of profiles that are not ``kept``.
+        """
+        staying = {shortened(str(one["metadata"]["name"])) for one in kept}
+        names = {*self._leases, *(f"{name}-admission-tls" for name in self._names)}
+        for one in self._found.written:
+            metadata, space = one["metadata"], one["metadata"]["namespace"]
+            if space not in self._spaces:
+                continue
+            if one["kind"] != "ControllerRevision":
+                if labels(one).get(INSTALLATION_LABEL, metadata["name"]) in names:
+                    yield one
+            elif not any(self._in(space)) or labels(one).get(PROFILE_LABEL) not in staying:
+                yield one
+
+    def _deployed(self) -> Mapping[Place, str]:
+        found = {}
+        for one in of(self._found.objects, DEPLOYMENT):
+            if one not in self._ours and installation_of(one):
+                place = Place(one["metadata"]["namespace"], labels(one)[INSTANCE])
+                found[place] = f"installation {place} is there"
+        return found
+
+    def _alive(self, now: datetime.datetime) -> Mapping[Place, str]:
+        """By Leases of replicas, which need no Deployment."""
+        found = {}
+        for lease in of(self._found.written, "Lease"):
+            name = labels(lease).get(INSTALLATION_LABEL, "")
+            place = Place(lease["metadata"]["namespace"], name)
+            mine = place.namespace in self._spaces and name in self._leases
+            if name and not mine and place.namespace in self._found.homes and is_fresh(lease, now):
+                found[place] = (
+                    f"installation {place} is alive, by Lease {lease['metadata']['name']}"
+                )
+        return found
+
+
+def _refers(binding: Document, role: Document) -> bool:
+    """Whether it gives what this role has."""
+    wanted, at = binding["roleRef"], role["metadata"].get("namespace")
+    same = (wanted["kind"], wanted["name"]) == (role["kind"], role["metadata"]["name"])
+    return same and at in (None, binding["metadata"].get("namespace"))
