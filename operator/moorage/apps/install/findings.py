@@ -112,7 +112,9 @@ def of_kube_scheduler(lease: Document | None, now: datetime.datetime) -> Iterato
         yield Finding(f"{what} is renewed", do, stops=False)
 
 
-def of_leader(lease: Document | None, deployed: bool, now: datetime.datetime) -> Iterator[Finding]:
+def of_leader(
+    lease: Document | None, now: datetime.datetime, *, deployed: bool
+) -> Iterator[Finding]:
     """Of the Lease that is to be ours: others lead by it, where nothing is ``deployed``."""
     if lease is not None and not deployed and is_fresh(lease, now):
         holder = (lease.get("spec") or {}).get("holderIdentity") or "somebody"

@@ -17,6 +17,7 @@ from moorage.apps.install.object_keys import INSTANCE, PART_OF, SHARD_OF, Docume
 DEPLOYMENT: Final = "Deployment"
 CRD: Final = "CustomResourceDefinition"
 NAMESPACE: Final = "Namespace"
+BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
 _CONTROLLER: Final = "MOORAGE_CFG_CONTROLLER_NAME"
 _USUAL: Final = "moorage"
 
@@ -50,13 +51,16 @@ class Inventory:
 
     def of(self, place: Place) -> list[Document]:
         """The objects of one installation, those of its shards included. Where another namespace
-        has one of the same name, those alone that are in its namespace or name that.
+        has one of the same name, those alone that are in its namespace or name that, and their
+        roles.
         """
         named = [one for one in self.objects if _is_named(one, place.name)]
         alone = all(
             one["metadata"]["namespace"] == place.namespace for one in of(named, DEPLOYMENT)
         )
-        return [one for one in named if alone or place.namespace in _homes(one)]
+        mine = [one for one in named if alone or place.namespace in _homes(one)]
+        bound = of(mine, *BINDINGS)
+        return [one for one in named if one in mine or any(refers(it, one) for it in bound)]
 
 
 def of(documents: Iterable[Document], *kinds: str) -> list[Document]:
@@ -67,6 +71,13 @@ def of(documents: Iterable[Document], *kinds: str) -> list[Document]:
 def labels(document: Document) -> Mapping[str, str]:
     """Its labels."""
     return document["metadata"].get("labels") or {}
+
+
+def refers(binding: Document, role: Document) -> bool:
+    """Whether a binding gives what this role has; nothing but a role is one."""
+    wanted, at = binding["roleRef"], role["metadata"].get("namespace")
+    same = (wanted["kind"], wanted["name"]) == (role["kind"], role["metadata"]["name"])
+    return same and at in (None, binding["metadata"].get("namespace"))
 
 
 def controllers(ours: Sequence[Document]) -> set[str]:

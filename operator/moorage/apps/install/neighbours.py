@@ -11,6 +11,7 @@ from typing import Final
 
 from moorage.api import bodies
 from moorage.apps.install.inventories import (
+    BINDINGS,
     DEPLOYMENT,
     NAMESPACE,
     Inventory,
@@ -18,13 +19,12 @@ from moorage.apps.install.inventories import (
     controllers,
     labels,
     of,
+    refers,
 )
 from moorage.apps.install.object_keys import INSTANCE, Document, installation_of, key_of
 from moorage.apps.reach.installations import is_fresh
 from moorage.ports.kube import INSTALLATION_LABEL, PROFILE_LABEL
 from moorage.ports.texts import shortened
-
-_BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
 
 
 class Neighbours:
@@ -41,8 +41,9 @@ class Neighbours:
         self._spaces: Final = {place.namespace} | {
             one["metadata"]["namespace"] for one in of(ours, "Role")
         }
-        self._controllers: Final = controllers(ours) or names
         self._others: Final = {**self._alive(now), **self._deployed()}
+        # whose name it was is not known where nothing of it is left
+        self._controllers: Final = controllers(ours) or (set() if self._others else names)
 
     def needing_kinds(self) -> str:
         """Why the CRDs stay: the first who needs them; "" for nobody."""
@@ -57,15 +58,17 @@ class Neighbours:
 
     def is_mine(self, profile: Document) -> bool:
         """Whether this installation serves the profile, or is the one that would."""
-        if str(bodies.status(profile).get("claimedBy") or "") in map(str, self._others):
-            return False
+        claimed = str(bodies.status(profile).get("claimedBy") or "")
+        if claimed and self._others:
+            space, _, lease = claimed.partition("/")
+            return space in self._spaces and lease in self._names
         return bodies.controller_name(profile) in self._controllers
 
     def shared(self) -> Iterator[tuple[Document, str]]:
         """Our objects that others need, with why."""
-        bindings = [one for one in of(self._found.objects, *_BINDINGS) if one not in self._ours]
+        bindings = [one for one in of(self._found.objects, *BINDINGS) if one not in self._ours]
         for one in self._ours:
-            users = [str(key_of(binding)) for binding in bindings if _refers(binding, one)]
+            users = [f"{key_of(it)} refers to it" for it in bindings if refers(it, one)]
             if one["kind"] == NAMESPACE:
                 users = [*self._in(one["metadata"]["name"])]
             if users:
@@ -110,10 +113,3 @@ class Neighbours:
                     f"installation {place} is alive, by Lease {lease['metadata']['name']}"
                 )
         return found
-
-
-def _refers(binding: Document, role: Document) -> bool:
-    """Whether it gives what this role has."""
-    wanted, at = binding["roleRef"], role["metadata"].get("namespace")
-    same = (wanted["kind"], wanted["name"]) == (role["kind"], role["metadata"]["name"])
-    return same and at in (None, binding["metadata"].get("namespace"))

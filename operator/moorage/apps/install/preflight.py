@@ -1,0 +1,154 @@
+"""Looking before objects are applied: what would keep them from working, and what to do about it.
+
+Everything is asked of the API server, by dry runs on its side: so rights (those to give rights,
+too), quotas, webhooks of others and Pod Security have their say.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from moorage.apps.install import findings
+from moorage.apps.install.cluster_objects import ClusterObjects, NotServed
+from moorage.apps.install.findings import Finding
+from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, Place, labels, of
+from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey, key_of
+from moorage.apps.reach.listing import each_item
+from moorage.ports.errors import EdgeError, Forbidden, NotFound, Refused, Retryable
+from moorage.ports.http_calls import HttpSession
+
+_LEASE: Final = "coordination.k8s.io/v1", "Lease"
+_KUBE_SCHEDULER: Final = ObjectKey(*_LEASE, "kube-scheduler", "kube-system")
+_STANDS_IN: Final = "system-scheduler"
+"""Who places the operator's pods where it takes the name default-scheduler."""
+_PAGE: Final = {"limit": "500"}
+_ENFORCED: Final = "pod-security.kubernetes.io/enforce"
+
+
+async def preflight(
+    session: HttpSession, version: str, documents: Sequence[Document], now: datetime.datetime
+) -> list[Finding]:
+    """What was found for these documents, at an API server of this version. Raises EdgeError where
+    it does not answer.
+    """
+    look = Preflight(session, documents)
+    found = [*findings.of_version(version)]
+    found += [one async for one in look.leases(now)]
+    for document in documents:
+        found += [one async for one in look.one(document)]
+    found += look.unserved()
+    return found
+
+
+class Preflight:
+    """For the objects that are to be applied."""
+
+    def __init__(self, session: HttpSession, documents: Sequence[Document]) -> None:
+        self._session = session
+        self._objects = ClusterObjects(session)
+        self._documents = documents
+        self._absent: dict[Kind, list[Document]] = {}
+        self._spaces = {one["metadata"]["name"]: one for one in of(documents, NAMESPACE)}
+
+    async def leases(self, now: datetime.datetime) -> AsyncIterator[Finding]:
+        """Who else leads by the names that are asked for."""
+        for one in of(self._documents, DEPLOYMENT):
+            if _pod_spec(one).get("schedulerName") == _STANDS_IN:
+                lease = await self._objects.get(_KUBE_SCHEDULER)
+                for found in findings.of_kube_scheduler(lease, now):
+                    yield found
+            place = Place(one["metadata"]["namespace"], labels(one)[INSTANCE])
+            lease = await self._objects.get(ObjectKey(*_LEASE, place.name, place.namespace))
+            deployed = await self._objects.get(key_of(one)) is not None
+            for found in findings.of_leader(lease, now, deployed=deployed):
+                yield found
+
+    async def one(self, document: Document) -> AsyncIterator[Finding]:
+        """Of one object: what is there by its name, and what the API server would say of it."""
+        key = key_of(document)
+        try:
+            live = await self._objects.get(key)
+        except NotServed as error:
+            self._absent.setdefault(error.kind, []).append(document)
+            return
+        except Forbidden as error:
+            yield _refused(key, error)
+            return
+        told = [] if live is None else [*findings.of_object(document, live)]
+        if live is not None and key.kind == CRD:
+            stored = [one async for one in self._stored(live)]
+            told += findings.of_definition(document, live, stored)
+        for one in told or await self._tried(document):
+            yield one
+
+    def unserved(self) -> Iterator[Finding]:
+        """Of kinds that the API server does not have."""
+        return (findings.of_absent(kind, them) for kind, them in self._absent.items())
+
+    async def _stored(self, definition: Document) -> AsyncIterator[Document]:
+        """The objects of a kind, in each version that is served."""
+        spec = definition["spec"]
+        for version in spec["versions"]:
+            path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+            if version.get("served"):
+                async for one in each_item(self._session, path, _PAGE):
+                    yield {"kind": spec["names"]["kind"], **one}
+
+    async def _tried(self, document: Document) -> list[Finding]:
+        """What a dry run is answered; of a Deployment, one of its pods too."""
+        tried = [document]
+        if document["kind"] == DEPLOYMENT and await self._takes_pods(document):
+            tried.append(_pod(document))
+        found = []
+        for one in tried:
+            try:
+                await self._objects.apply(one, dry_run=True)
+            except NotFound as error:
+                if key_of(one).namespace not in self._spaces:  # it does not come with them
+                    found.append(Finding(f"{key_of(one)}: {error.message}", "make it first"))
+            except Refused as error:
+                found.append(_refused(key_of(one), error))
+            except Retryable as error:
+                if not error.status:
+                    raise
+                found.append(Finding(f"{key_of(one)}: {error}", "try again; who is asked there?"))
+        return found
+
+    async def _takes_pods(self, document: Document) -> bool:
+        """Whether the namespace is there, and judges pods as it will: before that, a pod would be
+        judged by others' labels.
+        """
+        name = document["metadata"]["namespace"]
+        there = await self._objects.get(ObjectKey("v1", NAMESPACE, name))
+        wanted = self._spaces.get(name)
+        if there is None or wanted is None:
+            return there is not None
+        return labels(there).get(_ENFORCED) == labels(wanted).get(_ENFORCED)
+
+
+def _refused(key: ObjectKey, error: EdgeError) -> Finding:
+    """What the API server says against an object."""
+    said = error.message if isinstance(error, Refused) else str(error)
+    if isinstance(error, Forbidden) and "violates PodSecurity" in said:
+        return Finding(f"{key}: {said}", "give its namespace the label that the variant's has")
+    if isinstance(error, Forbidden):
+        do = "have a cluster's administrator do this: who gives rights needs all of them"
+        return Finding(f"{key}: {said}", do)
+    return Finding(
+        f"{key}: {said}", "change it in an overlay of manifests/, or mend what refuses it"
+    )
+
+
+def _pod_spec(deployment: Document) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = deployment["spec"]["template"]["spec"]
+    return found
+
+
+def _pod(deployment: Document) -> Document:
+    """A pod as the Deployment makes them."""
+    template, metadata = deployment["spec"]["template"], deployment["metadata"]
+    name, space = f"{metadata['name']}-preflight", metadata["namespace"]
+    whole = {**template.get("metadata", {}), "name": name, "namespace": space}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": whole, "spec": template["spec"]}

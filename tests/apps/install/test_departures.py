@@ -1,0 +1,229 @@
+"""What goes when an installation leaves, in which order, and what others keep."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any, Final
+
+import pytest
+
+from moorage.api import yaml_documents
+from moorage.apps import resources
+from moorage.apps.install.departures import ASKING, Departure, departure
+from moorage.apps.install.inventories import Inventory, Place, controllers
+from moorage.apps.install.object_keys import INSTANCE, PART_OF, SHARD_OF, Document, key_of
+
+NOW: Final = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
+HERE: Final = Place("moorage-system", "moorage")
+
+
+def applied(*components: str, variant: str = "default") -> list[Document]:
+    """What a cluster has that was installed."""
+    texts = [resources.variant(variant), *map(resources.component, components)]
+    return [one for text in texts for one in yaml_documents.load_all(text)]
+
+
+def of_ours(kind: str, name: str, instance: str, *, namespace: str = "", **more: Any) -> Document:
+    """An object of an installation."""
+    labels = {PART_OF: "moorage", "app.kubernetes.io/name": "moorage", INSTANCE: instance}
+    place = {"namespace": namespace} if namespace else {}
+    metadata = {"name": name, "labels": labels, **place}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, **more}
+
+
+def deployment(namespace: str, instance: str) -> Document:
+    """Another installation's."""
+    spec = {"template": {"spec": {"containers": [{}]}}}
+    return of_ours("Deployment", instance, instance, namespace=namespace, spec=spec)
+
+
+def lease(namespace: str, installation: str, *, seconds: float = 10) -> Document:
+    """A replica's Lease, renewed so many seconds ago."""
+    renewed = (NOW - datetime.timedelta(seconds=seconds)).isoformat()
+    labels = {"moorage.dev/installation": installation}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": f"{installation}-0a", "namespace": namespace, "labels": labels},
+        "spec": {"holderIdentity": "p_1", "renewTime": renewed, "leaseDurationSeconds": 30},
+    }
+
+
+def written(kind: str, namespace: str, name: str, **labels: str) -> Document:
+    """What an operator writes."""
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata}
+
+
+def profile(name: str, claimed: str = "", **spec: Any) -> Document:
+    """A SchedulerProfile, and who serves it."""
+    body = {"kind": "SchedulerProfile", "apiVersion": "moorage.dev/v1alpha1"}
+    return {**body, "metadata": {"name": name}, "spec": spec, "status": {"claimedBy": claimed}}
+
+
+def config(name: str) -> Document:
+    """A PluginConfig."""
+    return {"apiVersion": "m", "kind": "PluginConfig", "metadata": {"name": name}, "spec": {}}
+
+
+def referring(name: str) -> dict[str, Any]:
+    """A profile's spec."""
+    return {"pluginConfig": [{"name": "NodeResourcesFit", "configRef": {"name": name}}]}
+
+
+def going(plan: Departure) -> list[str]:
+    """All that goes, in order."""
+    return [str(key_of(one)) for step in plan.steps for one in step.documents]
+
+
+ALONE: Final = Inventory(
+    applied("admission", "assign", "namespaced-lease"),
+    [written("Pod", "moorage-system", "moorage-1")],
+    [
+        lease("moorage-leases", "moorage"),
+        written("Lease", "moorage-leases", "moorage"),
+        written("ControllerRevision", "moorage-system", "a-1", **{"moorage.dev/profile": "a"}),
+        written("Secret", "moorage-system", "moorage-admission-tls"),
+    ],
+    [profile("a", "moorage-leases/moorage", **referring("c"))],
+    [config("c")],
+    ["moorage-system"],
+)
+
+
+def with_others(*objects: Document, **more: Any) -> Inventory:
+    """The same cluster, with something of another installation in it."""
+    both = {name: [*getattr(ALONE, name), *found] for name, found in more.items()}
+    return dataclasses.replace(ALONE, objects=[*ALONE.objects, *objects], **both)
+
+
+def test_everything_goes_where_nobody_else_is() -> None:
+    """What asks the operator first, then the operator, then the kinds; the namespace last."""
+    plan = departure(ALONE, HERE, NOW)
+    assert not plan.stays
+    assert sorted(going(plan)) == sorted(
+        str(key_of(one)) for one in (*ALONE.objects, *ALONE.pods, *ALONE.written)
+    )
+    kinds = [[one["kind"] for one in step.documents] for step in plan.steps]
+    assert kinds[0] == [ASKING[0], ASKING[1], ASKING[3]]
+    assert kinds[1:4] == [["Deployment"], ["Pod"], ["CustomResourceDefinition"] * 2]
+    assert kinds[-1] == ["Namespace"]
+    assert [one["metadata"]["name"] for one in plan.profiles] == ["a"]
+    assert plan.schedulers == {"a"}
+
+
+def test_profiles_are_kept_where_that_is_wanted() -> None:
+    """With their kinds; all else goes."""
+    plan = departure(ALONE, HERE, NOW, keep_profiles=True)
+    assert len(plan.stays) == 2 and all("--keep-profiles" in why for why in plan.stays)
+    assert not plan.profiles and "ControllerRevision moorage-system/a-1" in going(plan)
+    assert not any("CustomResource" in one or "Profile" in one for one in going(plan))
+
+
+OTHERS: Final = {
+    "a Deployment": with_others(deployment("other", "blue")),
+    "a Deployment of this name elsewhere": with_others(deployment("other", "moorage")),
+    "a fresh Lease": with_others(written=[lease("other", "blue")], homes=["other"]),
+    "a profile of another controllerName": with_others(
+        profiles=[profile("z", controllerName="blue")]
+    ),
+}
+
+
+@pytest.mark.parametrize("found", OTHERS.values(), ids=OTHERS)
+def test_others_keep_the_kinds(found: Inventory) -> None:
+    """And their profiles; ours go, with the PluginConfigs that no other profile refers to."""
+    plan = departure(found, HERE, NOW)
+    assert len([why for why in plan.stays if why.startswith("CustomResourceDefinition ")]) == 2
+    assert [one["metadata"]["name"] for one in plan.profiles] == ["a"]
+    assert {"SchedulerProfile a", "PluginConfig c", "Namespace moorage-system"} <= {*going(plan)}
+    used = dataclasses.replace(
+        found, profiles=[*found.profiles, profile("y", controllerName="blue", **referring("c"))]
+    )
+    assert "PluginConfig c" not in going(departure(used, HERE, NOW))
+
+
+NOBODY: Final = {
+    "a Lease that ran out": with_others(
+        written=[lease("other", "blue", seconds=60)], homes=["other"]
+    ),
+    "a tenant's Lease": with_others(written=[lease("other", "blue")]),
+}
+
+
+@pytest.mark.parametrize("found", NOBODY.values(), ids=NOBODY)
+def test_what_keeps_nothing(found: Inventory) -> None:
+    """Installations that are gone, and Leases where nobody is at home."""
+    plan = departure(found, HERE, NOW)
+    assert not plan.stays
+    assert not any("blue" in one for one in going(plan))
+
+
+def test_a_namespace_of_two_stays() -> None:
+    """With what the other one has written there."""
+    blue = deployment("moorage-system", "blue")
+    revisions = [
+        written(
+            "ControllerRevision", "moorage-system", f"{name}-1", **{"moorage.dev/profile": name}
+        )
+        for name in ("a", "b")
+    ]
+    found = with_others(
+        blue,
+        written=[lease("moorage-system", "blue"), *revisions],
+        profiles=[profile("b", "moorage-system/blue")],
+    )
+    plan = departure(found, HERE, NOW)
+    assert any(why.startswith("Namespace moorage-system: installation") for why in plan.stays)
+    gone = going(plan)
+    assert "ControllerRevision moorage-system/a-1" in gone
+    for stays in ("Lease moorage-system/blue-0a", "ControllerRevision moorage-system/b-1"):
+        assert stays not in gone
+    assert [one["metadata"]["name"] for one in plan.profiles] == ["a"]
+
+
+def test_a_role_that_anothers_binding_names_stays() -> None:
+    """As an overlay leaves names as they are."""
+    role = {"kind": "ClusterRole", "name": "moorage"}
+    subjects = [{"kind": "ServiceAccount", "name": "blue", "namespace": "other"}]
+    binding = of_ours("ClusterRoleBinding", "blue", "blue", roleRef=role, subjects=subjects)
+    plan = departure(with_others(deployment("other", "blue"), binding), HERE, NOW)
+    assert "ClusterRole moorage: ClusterRoleBinding blue refers to it" in plan.stays
+    assert "ClusterRole moorage" not in going(plan)
+    assert "ClusterRole moorage-deciding" in going(plan)
+
+
+def test_shards_go_together_or_alone() -> None:
+    """Those of an installation go with it; one by its own name leaves what they share."""
+    shards = [deployment("moorage-system", f"moorage-{i}") for i in range(2)]
+    for one in shards:
+        one["metadata"]["labels"][SHARD_OF] = "moorage"
+    shared = [one for one in applied() if one["kind"] in ("Namespace", "ClusterRole")]
+    found = Inventory([*applied(), *shards, *shared][-len(shards) - len(shared) :])
+    assert len(going(departure(found, HERE, NOW))) == 2 + len(shared)
+    assert going(departure(found, Place("moorage-system", "moorage-1"), NOW)) == [
+        "Deployment moorage-system/moorage-1"
+    ]
+
+
+def test_nothing_goes_where_nothing_is() -> None:
+    """Not of an installation by a name that nobody has, either."""
+    assert departure(Inventory(), HERE, NOW) == Departure(())
+    found = dataclasses.replace(ALONE, pods=[])
+    assert not departure(found, Place("elsewhere", "moorage"), NOW).steps
+    plan = departure(found, Place("moorage-system", "blue"), NOW)
+    assert not plan.steps and len(plan.stays) == 2
+
+
+def test_whose_profiles_an_installation_serves() -> None:
+    """As its environment says, else its configuration."""
+    assert controllers(ALONE.objects) == {"moorage"}
+    text = "kind: OperatorConfiguration\ncontrollerName: blue\n"
+    configured = [of_ours("ConfigMap", "c", "m", data={"config.yaml": text, "a.json": "{"})]
+    assert controllers(configured) == {"blue"}
+    told = deployment("n", "m")
+    variable = {"name": "MOORAGE_CFG_CONTROLLER_NAME", "value": "green"}
+    told["spec"]["template"]["spec"]["containers"][0]["env"] = [variable]
+    assert controllers([*configured, told]) == {"green"}
+    assert controllers([]) == set()

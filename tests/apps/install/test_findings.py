@@ -1,0 +1,173 @@
+"""What documents, and the objects that are there, say against an installation."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+from typing import Any, Final
+
+import pytest
+
+from moorage.apps.install import findings
+from moorage.apps.install.findings import HELM, dropped, has
+from moorage.apps.install.object_keys import INSTANCE, PART_OF, Document, Kind
+
+NOW: Final = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
+VERSIONS: Final = {
+    "v1.35.0": "",
+    "v1.37.2": "",
+    "v1.36.3-gke.100": "",
+    "v1.34.9": "is older than 1.35 to 1.37",
+    "v1.38.0": "is newer than 1.35 to 1.37",
+    "": "does not say its version",
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_versions(version: str) -> None:
+    """Others than those that are tested are told, and stop nothing."""
+    found = [*findings.of_version(version)]
+    assert len(found) == bool(VERSIONS[version])
+    assert all(VERSIONS[version] in one.what and not one.stops for one in found)
+
+
+def ours(kind: str, **spec: Any) -> Document:
+    """An object of installation moorage."""
+    labels = {PART_OF: "moorage", INSTANCE: "moorage"}
+    metadata = {"name": "moorage", "namespace": "moorage-system", "labels": labels}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def altered(document: Document, **metadata: Any) -> Document:
+    """One that is there, with other metadata."""
+    return {**copy.deepcopy(document), "metadata": {**document["metadata"], **metadata}}
+
+
+ROLE: Final = ours("ClusterRole")
+DEPLOYMENT: Final = ours("Deployment", selector={"matchLabels": {"a": "b", INSTANCE: "moorage"}})
+SPACE: Final = ours("Namespace")
+THERE: Final = {
+    "the same": (ROLE, ROLE, "", ""),
+    "Helm's": (
+        ROLE,
+        altered(ROLE, annotations={HELM: "m"}),
+        "by Helm, release m",
+        "helm upgrade m",
+    ),
+    "going": (SPACE, altered(SPACE, deletionTimestamp="t"), "is being deleted", "wait"),
+    "somebody else's": (ROLE, altered(ROLE, labels={}), "is not Moorage's", "--name"),
+    "another one's": (
+        ROLE,
+        altered(ROLE, labels={PART_OF: "moorage", INSTANCE: "blue"}),
+        "belongs to installation blue",
+        "--name",
+    ),
+    "a namespace of others": (SPACE, altered(SPACE, labels={}), "", ""),
+    "an older selector": (
+        DEPLOYMENT,
+        {**DEPLOYMENT, "spec": {"selector": {"matchLabels": {"a": "b"}}}},
+        "selects its pods by other labels",
+        "kubectl -n moorage-system delete deployment moorage",
+    ),
+    "the same selector": (DEPLOYMENT, DEPLOYMENT, "", ""),
+}
+
+
+@pytest.mark.parametrize("case", THERE)
+def test_objects_that_are_there(case: str) -> None:
+    """Each that is in the way is named, with what to do."""
+    document, live, what, do = THERE[case]
+    found = [*findings.of_object(document, live)]
+    assert len(found) == bool(what)
+    assert all(what in one.what and do in one.do and one.stops for one in found)
+
+
+def schema(**properties: Any) -> dict[str, Any]:
+    """Of an object."""
+    return {"type": "object", "properties": properties}
+
+
+TEXT: Final = {"type": "string"}
+SCHEMAS: Final = {
+    "the same": (schema(a=TEXT), schema(a=TEXT), []),
+    "one less": (schema(a=TEXT, b=TEXT), schema(a=TEXT), [("b",)]),
+    "one more": (schema(a=TEXT), schema(a=TEXT, b=TEXT), []),
+    "deeper": (schema(a=schema(b=TEXT)), schema(a=schema()), [("a", "b")]),
+    "in items": (
+        schema(a={"items": schema(b=TEXT)}),
+        schema(a={"items": schema()}),
+        [("a", "[]", "b")],
+    ),
+    "in values": (
+        schema(a={"additionalProperties": schema(b=TEXT)}),
+        schema(a={"additionalProperties": schema()}),
+        [("a", "*", "b")],
+    ),
+    "into a map": (schema(a=schema(b=TEXT)), schema(a={"additionalProperties": TEXT}), []),
+    "preserved": (
+        schema(a=schema(b=TEXT)),
+        schema(a={"x-kubernetes-preserve-unknown-fields": True}),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SCHEMAS)
+def test_fields_that_a_schema_drops(case: str) -> None:
+    """At any depth."""
+    old, new, paths = SCHEMAS[case]
+    assert [*dropped(old, new)] == paths
+
+
+def test_whether_an_object_has_a_field() -> None:
+    """In any item of a list, and any value of a map."""
+    value = {"a": [{"b": 1}, {}], "m": {"x": {"y": None}, "z": {"y": 0}}, "n": None}
+    for path in (("a", "[]", "b"), ("m", "*", "y"), ("m", "z", "y")):
+        assert has(value, path)
+    for path in (("a", "[]", "c"), ("m", "x", "y"), ("n",), ("a", "b"), ("m", "[]")):
+        assert not has(value, path)
+
+
+def definition(stored: tuple[str, ...] = ("v1",), **properties: Any) -> Document:
+    """A CRD of one version."""
+    version = {"name": "v1", "schema": {"openAPIV3Schema": schema(spec=schema(**properties))}}
+    return {**ours("Crd", versions=[version]), "status": {"storedVersions": [*stored]}}
+
+
+def test_definitions_of_another_release() -> None:
+    """What objects have that the new one does not know; fields that nobody uses do not count."""
+    old, new = definition(a=TEXT, b=TEXT), definition(a=TEXT)
+    used = {"kind": "Profile", "metadata": {"name": "p"}, "spec": {"a": "1", "b": "2"}}
+    unused = {"kind": "Profile", "metadata": {"name": "q"}, "spec": {"a": "1"}}
+    (found,) = findings.of_definition(new, old, [used, unused])
+    assert found.what.startswith("Profile p has spec.b, which the new ")
+    assert not [*findings.of_definition(old, new, [used])]
+    (found,) = findings.of_definition(new, definition(("v1alpha9", "v1")), [])
+    assert "objects stored as v1alpha9" in found.what
+
+
+def lease(seconds: float, holder: str = "p_1") -> Document:
+    """One that was renewed so many seconds ago."""
+    renewed = (NOW - datetime.timedelta(seconds=seconds)).isoformat()
+    return ours("Lease", holderIdentity=holder, renewTime=renewed, leaseDurationSeconds=15)
+
+
+def test_others_that_lead() -> None:
+    """While their Leases are fresh."""
+    (told,) = findings.of_kube_scheduler(lease(5), NOW)
+    assert not told.stops and "Lease kube-system/kube-scheduler is renewed" in told.what
+    (stops,) = findings.of_leader(lease(5), NOW, deployed=False)
+    assert stops.stops and "p_1 leads by Lease moorage-system/moorage" in stops.what
+    for good in (None, lease(60), lease(5, "")):
+        assert not [*findings.of_kube_scheduler(good, NOW)]
+        assert not [*findings.of_leader(good, NOW, deployed=False)]
+    assert not [*findings.of_leader(lease(5), NOW, deployed=True)]
+
+
+def test_kinds_that_are_not_served() -> None:
+    """Who brings them is said where that is known."""
+    kind = Kind("monitoring.coreos.com/v1", "ServiceMonitor")
+    found = findings.of_absent(kind, [ours("ServiceMonitor")])
+    assert found.what.endswith("no ServiceMonitor of monitoring.coreos.com/v1, as moorage is")
+    assert found.do == "install the Prometheus operator, or leave out the component monitoring"
+    assert findings.of_absent(Kind("v1", "X"), []).do == "leave its component out"
