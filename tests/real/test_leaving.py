@@ -176,7 +176,7 @@ def test_kubectl_with_the_operator_gone(place: ControlPlane) -> None:
     """
     with Installed(place) as there:
         there.operator.kill()
-        there.delete_or_apply("delete", "default", "--timeout=60s")
+        there.delete_or_apply("delete", "default", "--ignore-not-found", "--timeout=60s")
         said = there.moorage("uninstall", "--yes", "--timeout", "60s")
         assert "ValidatingWebhookConfiguration moorage" in said
         assert "MutatingAdmissionPolicy moorage-assign" in said
