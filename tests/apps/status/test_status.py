@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from moorage.apps.authority.authority_setting import VALIDATING
 from moorage.apps.commands.looking_options import LookingOptions
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.printing.terminal import open_console, write
@@ -296,6 +297,18 @@ def test_there_is_no_profile_yet(tmp_path: Path) -> None:
     assert code == 0
 
 
+def test_nobody_can_change_profiles() -> None:
+    """What is wrong comes first, and the way out is the first thing to do."""
+    around = Surroundings([profile("a")], None, None)
+    why, out = "Nobody can change profiles: no answer", "kubectl delete x"
+    source = Source(cluster="c", at=datetime.datetime.now(datetime.UTC), refused=(why, out))
+    found = status_document(around, (), source)
+    assert (found["well"], found["admission"], found["next"][0]) == (False, why, out)
+    text = io.StringIO()
+    write(open_console(text), *status_parts(found))
+    assert why in text.getvalue() and f"Next: {out}" in text.getvalue()
+
+
 def test_many_profiles_fold(tmp_path: Path) -> None:
     """Those that need a look stay."""
     many = [REFUSED, *(profile(f"p{i:02}") for i in range(12))]
@@ -347,7 +360,7 @@ def test_it_asks_for_little(tmp_path: Path) -> None:
             options = LookingOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
             await asyncio.to_thread(run, options, io.StringIO())
             paths = sorted(request.path for request in server.requests)
-            assert paths == sorted(["/version", PROFILES, LEASES, f"{LEASES}/moorage"])
+            assert paths == sorted(["/version", PROFILES, LEASES, f"{LEASES}/moorage", VALIDATING])
 
     asyncio.run(scenario())
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import urllib.parse
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final
 
 from moorage.adapters.answers import list_at
-from moorage.api import yaml_documents
 from moorage.api.v1alpha1.common import API_VERSION, CONFIGS_PATH, PROFILES_PATH
-from moorage.apps import resources
 from moorage.apps.install.cluster_objects import ClusterObjects
 from moorage.apps.install.departures import PROFILE
 from moorage.apps.install.inventories import Inventory, Place, labels, of
-from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey, kinds_of
+from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey
+from moorage.apps.install.variants import every_kind
 from moorage.apps.reach.listing import each_item
 from moorage.ports.errors import NotFound
 from moorage.ports.http_calls import HttpCall, HttpSession
@@ -27,17 +26,6 @@ _REPLICA_SETS: Final = Kind("apps/v1", "ReplicaSet")
 _SECRETS: Final = Kind("v1", "Secret")
 _PODS: Final = Kind("v1", "Pod")
 _NAME: Final = "app.kubernetes.io/name"
-
-
-@functools.cache
-def kinds() -> tuple[Kind, ...]:
-    """The kinds of objects that any variant or component has; Secrets are looked for by name, as
-    nobody should have to list them.
-    """
-    texts = [*map(resources.variant, resources.variants())]
-    texts += map(resources.component, resources.components())
-    documents = [one for text in texts for one in yaml_documents.load_all(text)]
-    return tuple(kind for kind in kinds_of(documents) if kind != _SECRETS)
 
 
 class Clearing:
@@ -59,12 +47,14 @@ class Clearing:
 
     async def inventory(self, place: Place) -> Inventory:
         """What of ours is there."""
-        objects = await self._objects.list_ours(kinds())
+        objects = await self._objects.list_ours(every_kind())
         profiles = [one async for one in self._all(Kind(API_VERSION, PROFILE), PROFILES_PATH)]
         configs = [one async for one in self._all(Kind(API_VERSION, "PluginConfig"), CONFIGS_PATH)]
         written = [one async for one in self._written(place, objects)]
-        pods = [one async for one in self._pods(place)]
-        return Inventory(objects, pods, written, profiles, configs, await self._homes(place))
+        homes = await self._homes(place)
+        found = Inventory(objects, (), written, profiles, configs, homes)
+        pods = [one async for one in self._pods(place.namespace, found.names(place))]
+        return dataclasses.replace(found, pods=pods)
 
     async def waiting(self, schedulers: frozenset[str]) -> list[str]:
         """The pods without a node that name one of these, as NAMESPACE/NAME."""
@@ -76,9 +66,11 @@ class Clearing:
             if pod["spec"].get("schedulerName") in schedulers
         ]
 
-    async def _pods(self, place: Place) -> AsyncIterator[Document]:
-        query = {"labelSelector": f"{_NAME}=moorage,{INSTANCE}={place.name}", "limit": _PAGE}
-        space = f"namespaces/{urllib.parse.quote(place.namespace, safe='')}"
+    async def _pods(self, namespace: str, names: Iterable[str]) -> AsyncIterator[Document]:
+        """The operator's pods, with their ReplicaSets."""
+        selector = f"{_NAME}=moorage,{INSTANCE} in ({','.join(sorted(names))})"
+        query = {"labelSelector": selector, "limit": _PAGE}
+        space = f"namespaces/{urllib.parse.quote(namespace, safe='')}"
         async for one in self._all(_REPLICA_SETS, f"/apis/apps/v1/{space}/replicasets", query):
             yield one
         async for one in self._all(_PODS, f"/api/v1/{space}/pods", query):

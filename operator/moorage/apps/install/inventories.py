@@ -11,15 +11,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from moorage.api import yaml_documents
+from moorage.api.operator_config import environment_variable
 from moorage.api.yaml_documents import DocumentError
 from moorage.apps.install.object_keys import INSTANCE, PART_OF, SHARD_OF, Document
+from moorage.apps.install.variants import USUAL_CONTROLLER
 
 DEPLOYMENT: Final = "Deployment"
 CRD: Final = "CustomResourceDefinition"
 NAMESPACE: Final = "Namespace"
 BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
-_CONTROLLER: Final = "MOORAGE_CFG_CONTROLLER_NAME"
-_USUAL: Final = "moorage"
+_CONTROLLER: Final = environment_variable("controllerName")
 
 
 class Place(NamedTuple):
@@ -48,6 +49,10 @@ class Inventory:
     configs: Sequence[Document] = ()
     homes: Collection[str] = ()
     """The namespaces whose Leases are believed."""
+
+    def names(self, place: Place) -> frozenset[str]:
+        """The name of an installation, and those of its shards."""
+        return frozenset({place.name, *(labels(one).get(INSTANCE, "") for one in self.of(place))})
 
     def of(self, place: Place) -> list[Document]:
         """The objects of one installation, those of its shards included. Where another namespace
@@ -107,7 +112,7 @@ def _of_configurations(ours: Iterable[Document]) -> Iterator[str]:
                     isinstance(document, Mapping)
                     and document.get("kind") == "OperatorConfiguration"
                 ):
-                    yield str(document.get("controllerName", _USUAL))
+                    yield str(document.get("controllerName", USUAL_CONTROLLER))
 
 
 def _is_named(document: Document, name: str) -> bool:

@@ -35,7 +35,7 @@ class Neighbours:
     ) -> None:
         self._found = found
         self._ours = ours
-        names = {place.name, *(labels(one).get(INSTANCE, place.name) for one in ours)}
+        names = found.names(place)
         self._names: Final = names
         self._leases: Final = set(map(shortened, names))
         self._spaces: Final = {place.namespace} | {
@@ -43,7 +43,7 @@ class Neighbours:
         }
         self._others: Final = {**self._alive(now), **self._deployed()}
         # whose name it was is not known where nothing of it is left
-        self._controllers: Final = controllers(ours) or (set() if self._others else names)
+        self._controllers: Final = controllers(ours) or (frozenset() if self._others else names)
 
     def needing_kinds(self) -> str:
         """Why the CRDs stay: the first who needs them; "" for nobody."""

@@ -7,13 +7,13 @@ too), quotas, webhooks of others and Pod Security have their say.
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Final
 
 from moorage.apps.install import findings
-from moorage.apps.install.cluster_objects import ClusterObjects, NotServed
+from moorage.apps.install.cluster_objects import ClusterObjects, KindNotServed
 from moorage.apps.install.findings import Finding
-from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, Place, labels, of
+from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, labels, of
 from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey, key_of
 from moorage.apps.reach.listing import each_item
 from moorage.ports.errors import EdgeError, Forbidden, NotFound, Refused, Retryable
@@ -55,22 +55,29 @@ class Preflight:
     async def leases(self, now: datetime.datetime) -> AsyncIterator[Finding]:
         """Who else leads by the names that are asked for."""
         for one in of(self._documents, DEPLOYMENT):
-            if _pod_spec(one).get("schedulerName") == _STANDS_IN:
-                lease = await self._objects.get(_KUBE_SCHEDULER)
-                for found in findings.of_kube_scheduler(lease, now):
-                    yield found
-            place = Place(one["metadata"]["namespace"], labels(one)[INSTANCE])
-            lease = await self._objects.get(ObjectKey(*_LEASE, place.name, place.namespace))
-            deployed = await self._objects.get(key_of(one)) is not None
-            for found in findings.of_leader(lease, now, deployed=deployed):
-                yield found
+            try:
+                found = await self._leading(one, now)
+            except Forbidden as error:
+                found = [_refused(key_of(one), error)]
+            for finding in found:
+                yield finding
+
+    async def _leading(self, deployment: Document, now: datetime.datetime) -> list[Finding]:
+        found = []
+        if deployment["spec"]["template"]["spec"].get("schedulerName") == _STANDS_IN:
+            lease = await self._objects.get(_KUBE_SCHEDULER)
+            found += findings.of_kube_scheduler(lease, now)
+        name, namespace = labels(deployment)[INSTANCE], deployment["metadata"]["namespace"]
+        lease = await self._objects.get(ObjectKey(*_LEASE, name, namespace))
+        deployed = await self._objects.get(key_of(deployment)) is not None
+        return [*found, *findings.of_leader(lease, now, deployed=deployed)]
 
     async def one(self, document: Document) -> AsyncIterator[Finding]:
         """Of one object: what is there by its name, and what the API server would say of it."""
         key = key_of(document)
         try:
             live = await self._objects.get(key)
-        except NotServed as error:
+        except KindNotServed as error:
             self._absent.setdefault(error.kind, []).append(document)
             return
         except Forbidden as error:
@@ -139,11 +146,6 @@ def _refused(key: ObjectKey, error: EdgeError) -> Finding:
     return Finding(
         f"{key}: {said}", "change it in an overlay of manifests/, or mend what refuses it"
     )
-
-
-def _pod_spec(deployment: Document) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = deployment["spec"]["template"]["spec"]
-    return found
 
 
 def _pod(deployment: Document) -> Document:

@@ -30,13 +30,17 @@ class StatusOutput(LookedAtOutput):
 
     kind: Literal["Status"]
     well: bool
-    """The exit status: somebody leads, and each profile runs what its spec says or is as somebody
-    wanted it.
+    """The exit status: somebody leads, profiles can be changed, and each runs what its spec says or
+    is as somebody wanted it.
     """
     led: bool | None
     """Whether somebody leads; null where the Leases may not be seen."""
     leader: str | None
     """Who holds the Lease."""
+    admission: str | None
+    """Why nobody can change profiles, as nobody answers the webhook of admission; null where that
+    is not so, or cannot be seen.
+    """
     problems: list[ProblemPart]
     """What needs a look."""
     profiles: list[ProfilePart]

@@ -15,6 +15,7 @@ from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.reach.operators import Operator, ReachedOperator, reached
 from moorage.apps.reach.surroundings import Surroundings, surroundings
+from moorage.apps.status.admission_check import unanswered
 from moorage.apps.status.status_documents import KIND, Document, Source, status_document
 from moorage.apps.status.status_texts import status_parts
 from moorage.apps.worlds.reaching import Connection, connected
@@ -43,13 +44,16 @@ async def _run(options: LookingOptions, out: TextIO) -> int:
 async def _status(connection: Connection, options: LookingOptions) -> Document:
     around = await surroundings(connection)
     choice, installation = options.operator, around.installation
+    refused = await unanswered(connection.session, led=around.led)
     async with reached(connection.session, options.cluster, choice, installation) as operator:
-        return await document_of_status(connection.name, around, operator)
+        return await document_of_status(connection.name, around, operator, refused)
 
 
-async def document_of_status(cluster: str, around: Surroundings, operator: Operator) -> Document:
+async def document_of_status(
+    cluster: str, around: Surroundings, operator: Operator, refused: tuple[str, str] = ("", "")
+) -> Document:
     """The document of what was found, with the rates of the operator where one was reached, and the
-    groups that wait there.
+    groups that wait there. ``refused``: why nobody can change profiles, and the way out.
     """
     rates, groups, name = None, None, ""
     missing = [around.why] if around.why else []
@@ -60,7 +64,9 @@ async def document_of_status(cluster: str, around: Surroundings, operator: Opera
     elif around.installation is not None:
         missing.append(f"rates and groups, as the operator is not asked: {operator.why}")
     at, left_out = datetime.datetime.now(datetime.UTC), tuple(missing)
-    source = Source(cluster=cluster, at=at, operator=name, left_out=left_out, groups=groups)
+    source = Source(
+        cluster=cluster, at=at, operator=name, left_out=left_out, groups=groups, refused=refused
+    )
     return status_document(around, rates or (), source)
 
 

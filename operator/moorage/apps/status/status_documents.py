@@ -43,6 +43,8 @@ class Source:
     left_out: tuple[str, ...] = ()
     groups: Sequence[Mapping[str, Any]] | None = None
     """What /debug/groups says; None where nobody was asked."""
+    refused: tuple[str, str] = ("", "")
+    """Why nobody can change profiles, and the way out of that; "" twice where somebody can."""
 
 
 def status_document(
@@ -53,22 +55,23 @@ def status_document(
     found = [(one, problem_of(one)) for one in around.profiles]
     problems = [problem for _, problem in found if problem is not None]
     profiles = [_profile(one, state_of(problem), by_scheduler) for one, problem in found]
-    installation = around.installation
+    installation, (refused, way_out) = around.installation, source.refused
     schedulers = frozenset(map(bodies.scheduler_name, around.profiles))
     return {
         "answer": _answer(around, problems, profiles, rated=bool(source.operator)),
-        "well": around.led is not False and all(one.well for one in problems),
+        "well": around.led is not False and not refused and all(one.well for one in problems),
         "at": _time(source.at),
         "cluster": source.cluster,
         "operator": source.operator or None,
         "leftOut": [*source.left_out],
         "led": around.led,
         "leader": (installation.leader if installation is not None else "") or None,
+        "admission": refused or None,
         "problems": [_problem(one) for one in problems],
         "profiles": profiles,
         "groups": None if source.groups is None else groups_document(source.groups, schedulers),
         "replicas": _replicas(around),
-        "next": _next(problems, profiles),
+        "next": [*filter(None, [way_out]), *_next(problems, profiles)],
     }
 
 

@@ -31,6 +31,8 @@ def status_parts(status: Document, *, wide: bool = False) -> Iterator[Renderable
     """The answer, what needs a look, profiles, groups that wait, replicas, and what to do next."""
     now = datetime.datetime.fromisoformat(status["at"])
     yield _first_line(status, now)
+    if status["admission"]:
+        yield sentence(status["admission"], Style.REFUSED)
     if status["problems"]:
         yield _problems(status)
     if status["profiles"]:
