@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apps.install.findings import Finding
+from moorage.apps.install.findings import Obstacle
 from moorage.apps.install.object_keys import Document
 from moorage.apps.install.preflight import preflight
 from moorage.apps.install.variants import Options, documents
@@ -47,10 +47,10 @@ def place(rig: Rig) -> Rig:
     return rig
 
 
-def looked(kubeconfig: Path, objects: Sequence[Document]) -> list[Finding]:
+def looked(kubeconfig: Path, objects: Sequence[Document]) -> list[Obstacle]:
     """The findings of whoever has this kubeconfig."""
 
-    async def scenario() -> list[Finding]:
+    async def scenario() -> list[Obstacle]:
         now = datetime.datetime.now(datetime.UTC)
         async with connected(ClusterChoice(str(kubeconfig))) as connection:
             return await preflight(connection.session, connection.version, objects, now)

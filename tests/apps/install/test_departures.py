@@ -10,12 +10,13 @@ import pytest
 
 from moorage.api import yaml_documents
 from moorage.apps import resources
+from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.departures import ASKING, Departure, departure
-from moorage.apps.install.inventories import Inventory, Place, controllers
+from moorage.apps.install.inventories import Inventory, controllers
 from moorage.apps.install.object_keys import INSTANCE, PART_OF, SHARD_OF, Document, key_of
 
 NOW: Final = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
-HERE: Final = Place("moorage-system", "moorage")
+HERE: Final = Installed("moorage-system", "moorage")
 
 
 def applied(*components: str, variant: str = "default") -> list[Document]:
@@ -34,7 +35,7 @@ def of_ours(kind: str, name: str, instance: str, *, namespace: str = "", **more:
 
 def deployment(namespace: str, instance: str) -> Document:
     """Another installation's."""
-    spec = {"template": {"spec": {"containers": [{}]}}}
+    spec: Document = {"template": {"spec": {"containers": [{}]}}}
     return of_ours("Deployment", instance, instance, namespace=namespace, spec=spec)
 
 
@@ -202,7 +203,7 @@ def test_shards_go_together_or_alone() -> None:
     shared = [one for one in applied() if one["kind"] in ("Namespace", "ClusterRole")]
     found = Inventory([*applied(), *shards, *shared][-len(shards) - len(shared) :])
     assert len(going(departure(found, HERE, NOW))) == 2 + len(shared)
-    assert going(departure(found, Place("moorage-system", "moorage-1"), NOW)) == [
+    assert going(departure(found, Installed("moorage-system", "moorage-1"), NOW)) == [
         "Deployment moorage-system/moorage-1"
     ]
 
@@ -211,8 +212,8 @@ def test_nothing_goes_where_nothing_is() -> None:
     """Not of an installation by a name that nobody has, either."""
     assert departure(Inventory(), HERE, NOW) == Departure(())
     found = dataclasses.replace(ALONE, pods=[])
-    assert not departure(found, Place("elsewhere", "moorage"), NOW).steps
-    plan = departure(found, Place("moorage-system", "blue"), NOW)
+    assert not departure(found, Installed("elsewhere", "moorage"), NOW).steps
+    plan = departure(found, Installed("moorage-system", "blue"), NOW)
     assert not plan.steps and len(plan.stays) == 2
 
 

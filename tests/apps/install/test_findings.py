@@ -88,7 +88,7 @@ def schema(**properties: Any) -> dict[str, Any]:
 
 
 TEXT: Final = {"type": "string"}
-SCHEMAS: Final = {
+SCHEMAS: Final[dict[str, tuple[Any, Any, list[tuple[str, ...]]]]] = {
     "the same": (schema(a=TEXT), schema(a=TEXT), []),
     "one less": (schema(a=TEXT, b=TEXT), schema(a=TEXT), [("b",)]),
     "one more": (schema(a=TEXT), schema(a=TEXT, b=TEXT), []),
@@ -122,8 +122,8 @@ def test_fields_that_a_schema_drops(case: str) -> None:
 def test_whether_an_object_has_a_field() -> None:
     """In any item of a list, and any value of a map."""
     value = {"a": [{"b": 1}, {}], "m": {"x": {"y": None}, "z": {"y": 0}}, "n": None}
-    for path in (("a", "[]", "b"), ("m", "*", "y"), ("m", "z", "y")):
-        assert has(value, path)
+    there: tuple[tuple[str, ...], ...] = (("a", "[]", "b"), ("m", "*", "y"), ("m", "z", "y"))
+    assert all(has(value, path) for path in there)
     for path in (("a", "[]", "c"), ("m", "x", "y"), ("n",), ("a", "b"), ("m", "[]")):
         assert not has(value, path)
 

@@ -9,18 +9,18 @@ import datetime
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from moorage.apps.install.findings import HELM, Finding
+from moorage.apps.install.cluster_objects import ClusterObjects
+from moorage.apps.install.findings import HELM, Obstacle
 from moorage.apps.install.object_keys import Document, key_of
 from moorage.apps.install.preflight import preflight
 from moorage.apps.install.variants import Options, documents
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import Connection, connected
-from tests.apps.install.test_cluster_objects import ClusterObjects
 from towtank import Cluster, ClusterSettings
 from towtank.controllers.manager import ControllerSettings
 
 NOW = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
-Scenario = Callable[[ClusterObjects, Callable[..., Awaitable[list[Finding]]]], Awaitable[None]]
+Scenario = Callable[[ClusterObjects, Callable[..., Awaitable[list[Obstacle]]]], Awaitable[None]]
 
 
 def run(scenario: Scenario) -> None:
@@ -36,8 +36,8 @@ def run(scenario: Scenario) -> None:
     asyncio.run(all_of_it())
 
 
-def _preflight(connection: Connection) -> Callable[..., Awaitable[list[Finding]]]:
-    async def look(objects: list[Document], version: str = "v1.37.0") -> list[Finding]:
+def _preflight(connection: Connection) -> Callable[..., Awaitable[list[Obstacle]]]:
+    async def look(objects: list[Document], version: str = "v1.37.0") -> list[Obstacle]:
         return await preflight(connection.session, version, objects, NOW)
 
     return look

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.apps.install import removing
-from moorage.apps.install.departures import Departure, Step
+from moorage.apps.install.departures import Departure, DepartureStep
 from moorage.apps.install.object_keys import Document, ObjectKey, key_of
 from moorage.apps.install.removing import NotGone, Removal
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
@@ -58,7 +58,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan(*steps: list[Document]) -> Departure:
     """A plan of steps."""
-    return Departure(tuple(Step(f"step {i}", tuple(them)) for i, them in enumerate(steps)))
+    return Departure(tuple(DepartureStep(f"step {i}", tuple(them)) for i, them in enumerate(steps)))
 
 
 def remove(cluster: Cluster, what: Departure, looks_until_late: int = 5) -> list[str]:

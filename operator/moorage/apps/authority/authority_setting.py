@@ -47,6 +47,9 @@ class Installed(NamedTuple):
     namespace: str
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
     @property
     def hosts(self) -> tuple[str, ...]:
         """Where API servers reach it."""

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from moorage.adapters.answers import list_at
 from moorage.api.v1alpha1.common import API_VERSION, CONFIGS_PATH, PROFILES_PATH
+from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.cluster_objects import ClusterObjects
 from moorage.apps.install.departures import PROFILE
-from moorage.apps.install.inventories import Inventory, Place, labels, of
+from moorage.apps.install.inventories import Inventory, labels, of
 from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey
 from moorage.apps.install.variants import every_kind
 from moorage.apps.reach.listing import each_item
@@ -45,7 +46,7 @@ class Clearing:
             key, uid=uid, propagation="Foreground" if foreground else "Background"
         )
 
-    async def inventory(self, place: Place) -> Inventory:
+    async def inventory(self, place: Installed) -> Inventory:
         """What of ours is there."""
         objects = await self._objects.list_ours(every_kind())
         profiles = [one async for one in self._all(Kind(API_VERSION, PROFILE), PROFILES_PATH)]
@@ -76,7 +77,7 @@ class Clearing:
         async for one in self._all(_PODS, f"/api/v1/{space}/pods", query):
             yield one
 
-    async def _written(self, place: Place, objects: list[Document]) -> AsyncIterator[Document]:
+    async def _written(self, place: Installed, objects: list[Document]) -> AsyncIterator[Document]:
         """Leases of all replicas; leaders' Leases, revisions and Secrets where installations may
         write them.
         """
@@ -95,7 +96,7 @@ class Clearing:
                     if found := await self.get(ObjectKey(*kind, whole, space)):
                         yield found
 
-    async def _homes(self, place: Place) -> frozenset[str]:
+    async def _homes(self, place: Installed) -> frozenset[str]:
         query = urllib.parse.urlencode({"labelSelector": HOME_LABEL})
         found = await list_at(self._session, HttpCall("GET", f"/api/v1/namespaces?{query}"))
         names = (str(one["metadata"]["name"]) for one in found.items or ())

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from moorage.api import bodies
-from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, Inventory, Place, of
+from moorage.apps.authority.authority_setting import Installed
+from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, Inventory, of
 from moorage.apps.install.neighbours import Neighbours
 from moorage.apps.install.object_keys import Document, key_of
 
@@ -25,7 +26,7 @@ PROFILE: Final = "SchedulerProfile"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class DepartureStep:
     """Objects that go together, and what they are in some words."""
 
     what: str
@@ -36,7 +37,7 @@ class Step:
 class Departure:
     """What goes, step by step; what stays, each with why; the profiles that go."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[DepartureStep, ...]
     stays: tuple[str, ...] = ()
     profiles: tuple[Document, ...] = ()
 
@@ -47,7 +48,7 @@ class Departure:
 
 
 def departure(
-    found: Inventory, place: Place, now: datetime.datetime, *, keep_profiles: bool = False
+    found: Inventory, place: Installed, now: datetime.datetime, *, keep_profiles: bool = False
 ) -> Departure:
     """What is to be done."""
     ours = found.of(place)
@@ -71,7 +72,7 @@ def _steps(
     going: Sequence[Document],
     kinds: Sequence[Document],
     written: Sequence[Document],
-) -> Iterator[Step]:
+) -> Iterator[DepartureStep]:
     """In order; none that is empty. With the Deployment its pods go: those that are there then are
     orphans.
     """
@@ -87,7 +88,7 @@ def _steps(
         ("the namespace", of(going, NAMESPACE)),
     ):
         if documents:
-            yield Step(what, tuple(documents))
+            yield DepartureStep(what, tuple(documents))
 
 
 def _unused(

@@ -25,7 +25,7 @@ _BROUGHT_BY: Final = {
 }
 
 
-class Finding(NamedTuple):
+class Obstacle(NamedTuple):
     """``what`` is wrong with which object, and what to ``do``; ``stops``: else it is only told."""
 
     what: str
@@ -37,7 +37,7 @@ Path = tuple[str, ...]
 """Of a field: names, with "[]" for the items of a list and "*" for the values of a map."""
 
 
-def of_version(version: str) -> Iterator[Finding]:
+def of_version(version: str) -> Iterator[Obstacle]:
     """Of the API server's ("" where it is not known)."""
     found = re.match(r"v?(\d+)\.(\d+)", version)
     (oldest, newest), text = (
@@ -45,41 +45,41 @@ def of_version(version: str) -> Iterator[Finding]:
         f"{SERVED[0][0]}.{SERVED[0][1]} to {SERVED[1][0]}.{SERVED[1][1]}",
     )
     if found is None:
-        yield Finding(
+        yield Obstacle(
             "the API server does not say its version", f"it should be {text}", stops=False
         )
         return
     there = int(found[1]), int(found[2])
     if there < oldest:
         do = "upgrade the cluster first; what it does not serve is left out"
-        yield Finding(f"Kubernetes {version} is older than {text}", do, stops=False)
+        yield Obstacle(f"Kubernetes {version} is older than {text}", do, stops=False)
     elif there > newest:
         do = "see whether there is a newer release of Moorage"
-        yield Finding(f"Kubernetes {version} is newer than {text}", do, stops=False)
+        yield Obstacle(f"Kubernetes {version} is newer than {text}", do, stops=False)
 
 
-def of_object(document: Document, live: Document) -> Iterator[Finding]:
+def of_object(document: Document, live: Document) -> Iterator[Obstacle]:
     """Of an object that is there, which is to become what the document says."""
     key, metadata = key_of(document), live["metadata"]
     place = f"-n {key.namespace} " if key.namespace else ""
     command = f"kubectl {place}delete {key.kind.lower()} {key.name}"
     if release := (metadata.get("annotations") or {}).get(HELM):
-        yield Finding(f"{key} is managed by Helm, release {release}", f"helm upgrade {release}")
+        yield Obstacle(f"{key} is managed by Helm, release {release}", f"helm upgrade {release}")
     elif "deletionTimestamp" in metadata:
-        yield Finding(f"{key} is being deleted", f"wait until it is gone: {command} waits, too")
+        yield Obstacle(f"{key} is being deleted", f"wait until it is gone: {command} waits, too")
     elif key.kind not in _EVERYBODYS and (whose := installation_of(live)) != installation_of(
         document
     ):
         what = f"belongs to installation {whose}" if whose else "is not Moorage's"
-        yield Finding(f"{key} {what}", "give this installation another --name")
+        yield Obstacle(f"{key} {what}", "give this installation another --name")
     elif key.kind == "Deployment" and live["spec"]["selector"] != document["spec"]["selector"]:
         do = f"{command}; until the new one runs, nobody places pods"
-        yield Finding(f"{key} selects its pods by other labels, which cannot be changed", do)
+        yield Obstacle(f"{key} selects its pods by other labels, which cannot be changed", do)
 
 
 def of_definition(
     document: Document, live: Document, stored: Iterable[Document]
-) -> Iterator[Finding]:
+) -> Iterator[Obstacle]:
     """Of a CRD that is there, and its objects: versions that are stored and not served any more,
     fields that the new schema would drop.
     """
@@ -88,7 +88,7 @@ def of_definition(
     for version in (live.get("status") or {}).get("storedVersions") or ():
         if version not in versions:
             do = f"install the release before this one, and have objects of {version} stored anew"
-            yield Finding(f"{key} has objects stored as {version}, which is unknown here", do)
+            yield Obstacle(f"{key} has objects stored as {version}, which is unknown here", do)
     before = {one["name"]: one for one in live["spec"]["versions"]}
     lost = {
         path
@@ -99,35 +99,35 @@ def of_definition(
         if fields := sorted(_text(path) for path in lost if has(one, path)):
             what = f"{one['kind']} {one['metadata']['name']} has {', '.join(fields)}"
             do = "the API server would drop it: take it out, or install the release that has it"
-            yield Finding(f"{what}, which the new {key} does not know", do)
+            yield Obstacle(f"{what}, which the new {key} does not know", do)
 
 
-def of_kube_scheduler(lease: Document | None, now: datetime.datetime) -> Iterator[Finding]:
+def of_kube_scheduler(lease: Document | None, now: datetime.datetime) -> Iterator[Obstacle]:
     """Of kube-scheduler's Lease, where the name default-scheduler is to be taken."""
     if lease is not None and is_fresh(lease, now):
         what = (
             "kube-scheduler places the pods of default-scheduler: Lease kube-system/kube-scheduler"
         )
         do = "give it the name system-scheduler next: docs/tasks/replace-default-scheduler.md"
-        yield Finding(f"{what} is renewed", do, stops=False)
+        yield Obstacle(f"{what} is renewed", do, stops=False)
 
 
 def of_leader(
     lease: Document | None, now: datetime.datetime, *, deployed: bool
-) -> Iterator[Finding]:
+) -> Iterator[Obstacle]:
     """Of the Lease that is to be ours: others lead by it, where nothing is ``deployed``."""
     if lease is not None and not deployed and is_fresh(lease, now):
         holder = (lease.get("spec") or {}).get("holderIdentity") or "somebody"
         what = f"{holder} leads by {key_of(lease)}, and is no pod of this installation"
-        yield Finding(what, "end that process, or give this installation another --name")
+        yield Obstacle(what, "end that process, or give this installation another --name")
 
 
-def of_absent(kind: Kind, documents: Iterable[Document]) -> Finding:
+def of_absent(kind: Kind, documents: Iterable[Document]) -> Obstacle:
     """Of a kind that is not served."""
     named = ", ".join(key_of(one).name for one in documents)
     group = kind.api_version.partition("/")[0]
     do = f"install {_BROUGHT_BY[group]}" if group in _BROUGHT_BY else "leave its component out"
-    return Finding(f"the API server has no {kind.kind} of {kind.api_version}, as {named} is", do)
+    return Obstacle(f"the API server has no {kind.kind} of {kind.api_version}, as {named} is", do)
 
 
 def dropped(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:

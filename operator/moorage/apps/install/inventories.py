@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from moorage.api import yaml_documents
 from moorage.api.operator_config import environment_variable
 from moorage.api.yaml_documents import DocumentError
+from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.object_keys import INSTANCE, PART_OF, SHARD_OF, Document
 from moorage.apps.install.variants import USUAL_CONTROLLER
 
@@ -21,18 +22,6 @@ CRD: Final = "CustomResourceDefinition"
 NAMESPACE: Final = "Namespace"
 BINDINGS: Final = ("ClusterRoleBinding", "RoleBinding")
 _CONTROLLER: Final = environment_variable("controllerName")
-
-
-class Place(NamedTuple):
-    """An installation, or a shard of one, by its namespace and its name, which its Lease has
-    too.
-    """
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,11 +39,11 @@ class Inventory:
     homes: Collection[str] = ()
     """The namespaces whose Leases are believed."""
 
-    def names(self, place: Place) -> frozenset[str]:
+    def names(self, place: Installed) -> frozenset[str]:
         """The name of an installation, and those of its shards."""
         return frozenset({place.name, *(labels(one).get(INSTANCE, "") for one in self.of(place))})
 
-    def of(self, place: Place) -> list[Document]:
+    def of(self, place: Installed) -> list[Document]:
         """The objects of one installation, those of its shards included. Where another namespace
         has one of the same name, those alone that are in its namespace or name that, and their
         roles.

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from moorage.api import bodies
+from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.inventories import (
     BINDINGS,
     DEPLOYMENT,
     NAMESPACE,
     Inventory,
-    Place,
     controllers,
     labels,
     of,
@@ -31,7 +31,7 @@ class Neighbours:
     """Of the installation at ``place``, whose objects are ``ours``; its shards are none of them."""
 
     def __init__(
-        self, found: Inventory, place: Place, ours: Sequence[Document], now: datetime.datetime
+        self, found: Inventory, place: Installed, ours: Sequence[Document], now: datetime.datetime
     ) -> None:
         self._found = found
         self._ours = ours
@@ -93,20 +93,20 @@ class Neighbours:
             elif not any(self._in(space)) or labels(one).get(PROFILE_LABEL) not in staying:
                 yield one
 
-    def _deployed(self) -> Mapping[Place, str]:
+    def _deployed(self) -> Mapping[Installed, str]:
         found = {}
         for one in of(self._found.objects, DEPLOYMENT):
             if one not in self._ours and installation_of(one):
-                place = Place(one["metadata"]["namespace"], labels(one)[INSTANCE])
+                place = Installed(one["metadata"]["namespace"], labels(one)[INSTANCE])
                 found[place] = f"installation {place} is there"
         return found
 
-    def _alive(self, now: datetime.datetime) -> Mapping[Place, str]:
+    def _alive(self, now: datetime.datetime) -> Mapping[Installed, str]:
         """By Leases of replicas, which need no Deployment."""
         found = {}
         for lease in of(self._found.written, "Lease"):
             name = labels(lease).get(INSTALLATION_LABEL, "")
-            place = Place(lease["metadata"]["namespace"], name)
+            place = Installed(lease["metadata"]["namespace"], name)
             mine = place.namespace in self._spaces and name in self._leases
             if name and not mine and place.namespace in self._found.homes and is_fresh(lease, now):
                 found[place] = (

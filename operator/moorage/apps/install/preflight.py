@@ -12,7 +12,7 @@ from typing import Final
 
 from moorage.apps.install import findings
 from moorage.apps.install.cluster_objects import ClusterObjects, KindNotServed
-from moorage.apps.install.findings import Finding
+from moorage.apps.install.findings import Obstacle
 from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, labels, of
 from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey, key_of
 from moorage.apps.reach.listing import each_item
@@ -29,7 +29,7 @@ _ENFORCED: Final = "pod-security.kubernetes.io/enforce"
 
 async def preflight(
     session: HttpSession, version: str, documents: Sequence[Document], now: datetime.datetime
-) -> list[Finding]:
+) -> list[Obstacle]:
     """What was found for these documents, at an API server of this version. Raises EdgeError where
     it does not answer.
     """
@@ -52,7 +52,7 @@ class Preflight:
         self._absent: dict[Kind, list[Document]] = {}
         self._spaces = {one["metadata"]["name"]: one for one in of(documents, NAMESPACE)}
 
-    async def leases(self, now: datetime.datetime) -> AsyncIterator[Finding]:
+    async def leases(self, now: datetime.datetime) -> AsyncIterator[Obstacle]:
         """Who else leads by the names that are asked for."""
         for one in of(self._documents, DEPLOYMENT):
             try:
@@ -62,8 +62,8 @@ class Preflight:
             for finding in found:
                 yield finding
 
-    async def _leading(self, deployment: Document, now: datetime.datetime) -> list[Finding]:
-        found = []
+    async def _leading(self, deployment: Document, now: datetime.datetime) -> list[Obstacle]:
+        found: list[Obstacle] = []
         if deployment["spec"]["template"]["spec"].get("schedulerName") == _STANDS_IN:
             lease = await self._objects.get(_KUBE_SCHEDULER)
             found += findings.of_kube_scheduler(lease, now)
@@ -72,7 +72,7 @@ class Preflight:
         deployed = await self._objects.get(key_of(deployment)) is not None
         return [*found, *findings.of_leader(lease, now, deployed=deployed)]
 
-    async def one(self, document: Document) -> AsyncIterator[Finding]:
+    async def one(self, document: Document) -> AsyncIterator[Obstacle]:
         """Of one object: what is there by its name, and what the API server would say of it."""
         key = key_of(document)
         try:
@@ -90,7 +90,7 @@ class Preflight:
         for one in told or await self._tried(document):
             yield one
 
-    def unserved(self) -> Iterator[Finding]:
+    def unserved(self) -> Iterator[Obstacle]:
         """Of kinds that the API server does not have."""
         return (findings.of_absent(kind, them) for kind, them in self._absent.items())
 
@@ -103,7 +103,7 @@ class Preflight:
                 async for one in each_item(self._session, path, _PAGE):
                     yield {"kind": spec["names"]["kind"], **one}
 
-    async def _tried(self, document: Document) -> list[Finding]:
+    async def _tried(self, document: Document) -> list[Obstacle]:
         """What a dry run is answered; of a Deployment, one of its pods too."""
         tried = [document]
         if document["kind"] == DEPLOYMENT and await self._takes_pods(document):
@@ -114,13 +114,13 @@ class Preflight:
                 await self._objects.apply(one, dry_run=True)
             except NotFound as error:
                 if key_of(one).namespace not in self._spaces:  # it does not come with them
-                    found.append(Finding(f"{key_of(one)}: {error.message}", "make it first"))
+                    found.append(Obstacle(f"{key_of(one)}: {error.message}", "make it first"))
             except Refused as error:
                 found.append(_refused(key_of(one), error))
             except Retryable as error:
                 if not error.status:
                     raise
-                found.append(Finding(f"{key_of(one)}: {error}", "try again; who is asked there?"))
+                found.append(Obstacle(f"{key_of(one)}: {error}", "try again; who is asked there?"))
         return found
 
     async def _takes_pods(self, document: Document) -> bool:
@@ -135,15 +135,15 @@ class Preflight:
         return labels(there).get(_ENFORCED) == labels(wanted).get(_ENFORCED)
 
 
-def _refused(key: ObjectKey, error: EdgeError) -> Finding:
+def _refused(key: ObjectKey, error: EdgeError) -> Obstacle:
     """What the API server says against an object."""
     said = error.message if isinstance(error, Refused) else str(error)
     if isinstance(error, Forbidden) and "violates PodSecurity" in said:
-        return Finding(f"{key}: {said}", "give its namespace the label that the variant's has")
+        return Obstacle(f"{key}: {said}", "give its namespace the label that the variant's has")
     if isinstance(error, Forbidden):
         do = "have a cluster's administrator do this: who gives rights needs all of them"
-        return Finding(f"{key}: {said}", do)
-    return Finding(
+        return Obstacle(f"{key}: {said}", do)
+    return Obstacle(
         f"{key}: {said}", "change it in an overlay of manifests/, or mend what refuses it"
     )
 

@@ -26,12 +26,12 @@ def uninstall(**flags: Any) -> None:
     """Remove the operator, its kinds and all profiles from a cluster."""
 
     def run() -> int:
+        from moorage.apps.authority.authority_setting import Installed
         from moorage.apps.install import uninstalling
-        from moorage.apps.install.inventories import Place
         from moorage.apps.worlds.cluster_choice import ClusterChoice
 
         asked = uninstalling.Leaving(
-            Place(flags["namespace"], flags["name"]),
+            Installed(flags["namespace"], flags["name"]),
             seconds_of("--timeout", flags["timeout"], "60s") or 0.0,
             yes=flags["yes"],
             dry_run=flags["dry_run"],

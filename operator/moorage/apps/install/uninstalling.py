@@ -7,12 +7,13 @@ import dataclasses
 import datetime
 from collections.abc import Iterator, Sequence
 
+from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.commands.consent import confirmed
 from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.install.clearing import Clearing
 from moorage.apps.install.departures import Departure, departure
 from moorage.apps.install.findings import HELM
-from moorage.apps.install.inventories import CRD, Inventory, Place
+from moorage.apps.install.inventories import CRD, Inventory
 from moorage.apps.install.object_keys import key_of
 from moorage.apps.install.removing import NotGone, Removal, names
 from moorage.apps.printing.amounts import counted
@@ -30,7 +31,7 @@ _SHOWN = 10
 class Leaving:
     """What was typed. ``seconds``: for each step."""
 
-    place: Place
+    place: Installed
     seconds: float
     yes: bool = False
     dry_run: bool = False
@@ -83,7 +84,7 @@ async def _planned(clearing: Clearing, asked: Leaving) -> Departure:
     return departure(found, asked.place, now, keep_profiles=asked.keep_profiles)
 
 
-def _refuse_helm(found: Inventory, place: Place) -> None:
+def _refuse_helm(found: Inventory, place: Installed) -> None:
     """CRDs outlive a release, so theirs does not count."""
     for one in found.of(place):
         release = (one["metadata"].get("annotations") or {}).get(HELM)
