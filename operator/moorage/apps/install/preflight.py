@@ -113,7 +113,8 @@ class Preflight:
             try:
                 await self._objects.apply(one, dry_run=True)
             except NotFound as error:
-                if key_of(one).namespace not in self._spaces:  # it does not come with them
+                space = key_of(one).namespace  # else it refers to what comes with it
+                if space not in self._spaces and f'namespaces "{space}"' in error.message:
                     found.append(Obstacle(f"{key_of(one)}: {error.message}", "make it first"))
             except Refused as error:
                 found.append(_refused(key_of(one), error))
