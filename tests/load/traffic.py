@@ -32,11 +32,14 @@ def pod(name: str, scheduler: str, **requests: str) -> dict[str, Any]:
 class Traffic:
     """Creates pods in the background; a context manager that ends with the last pod made."""
 
-    def __init__(self, rig: ControlPlane, scheduler: str, rate: float, seconds: float) -> None:
-        """`rate` pods a second for so long."""
+    def __init__(
+        self, rig: ControlPlane, scheduler: str, rate: float, seconds: float, prefix: str = "t"
+    ) -> None:
+        """`rate` pods a second for so long; their names begin with `prefix`."""
         self._rig = rig
         self._scheduler = scheduler
         self._rate = rate
+        self._prefix = prefix
         self.count: Final = int(rate * seconds)
         self.made: Final[dict[str, float]] = {}
         """Name -> time.time() when the API server had it."""
@@ -65,8 +68,9 @@ class Traffic:
         try:
             for i in range(self.count):
                 time.sleep(max(0.0, begin + i / self._rate - time.monotonic()))
-                client.post(PODS, pod(f"t{i:05}", self._scheduler))
-                self.made[f"t{i:05}"] = time.time()
+                name = f"{self._prefix}{i:05}"
+                client.post(PODS, pod(name, self._scheduler))
+                self.made[name] = time.time()
         except Exception as error:  # noqa: BLE001  # told to the test by __exit__
             self._error = error
         finally:

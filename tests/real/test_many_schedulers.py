@@ -10,7 +10,7 @@ import dataclasses
 import json
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -296,16 +296,17 @@ class Slow:
 @dataclasses.dataclass
 class Beside:
     """An engine with real reflectors, reads and writes in this process, without Lease and Kopf; it
-    decides for profile ``ours``.
+    decides for the profile ``name``.
     """
 
+    name: str
     session: KubeSession
     writes: CheckedWrites
     telemetry: PrometheusTelemetry
     engine: Engine
 
     @classmethod
-    async def make(cls, kubeconfig: Path) -> Beside:
+    async def make(cls, kubeconfig: Path, name: str) -> Beside:
         """Everything joined."""
         clock, telemetry = SystemClock(), PrometheusTelemetry()
         session = await KubeSession.open(KubeSource(str(kubeconfig)), "beside", clock)
@@ -332,7 +333,26 @@ class Beside:
         engine = writes.engine = Engine(
             config, around, Resolver(registry, PRESETS, config), registry, actors
         )
-        return cls(session, writes, telemetry, engine)
+        return cls(name, session, writes, telemetry, engine)
+
+    async def is_done(self) -> bool:
+        """Whether nobody finds room any more, and the cache is as the API server is."""
+        counts = self.engine.queue.counts(self.name)
+        return (
+            counts.active + counts.backoff + counts.in_flight == 0
+            and self.engine.context.cache.assumed == 0
+            and (await self.engine.inspector.compare()) == []
+        )
+
+    @property
+    def counts(self) -> Counts:
+        """What became of its decisions."""
+        overtaken = sum(
+            float(line.split()[-1])
+            for line in self.telemetry.render().decode().splitlines()
+            if line.startswith("moorage_stale_bindings")
+        )
+        return Counts(sum(self.writes.sent.values()), int(overtaken), self.writes.too_much)
 
     @contextlib.asynccontextmanager
     async def deciding(self) -> Any:
@@ -343,16 +363,15 @@ class Beside:
         ]
         tasks = [asyncio.create_task(feed.run()) for feed in feeds]
         tasks.append(asyncio.create_task(self.engine.run()))
-        self.engine.profile_changed(
-            "ours", a_body("ours", plugins={"multiPoint": {"enabled": [{"name": "Slow"}]}})
-        )
+        slow = {"multiPoint": {"enabled": [{"name": "Slow"}]}}
+        self.engine.profile_changed(self.name, a_body(self.name, plugins=slow))
         self.engine.listed()
         while not all(feed.has_synced for feed in feeds):
             await asyncio.sleep(0.05)
         await asyncio.gather(*(feed.wait_caught_up() for feed in feeds))
         self.engine.lead()
         async with asyncio.timeout(10):
-            while "ours" not in self.engine.live:
+            while self.name not in self.engine.live:
                 await asyncio.sleep(0.05)
         try:
             yield self
@@ -362,6 +381,17 @@ class Beside:
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             await self.session.close()
             assert all(isinstance(end, asyncio.CancelledError) for end in ended), ended
+
+
+@dataclasses.dataclass
+class Counts:
+    """What became of one's decisions: bindings sent, those held back since the node had no room any
+    more, and those that were sent though it was known to have none.
+    """
+
+    sent: int
+    overtaken: int
+    too_much: list[str]
 
 
 @pytest.mark.real_only  # kube-scheduler needs protobuf, or is built by Go at least
@@ -375,63 +405,63 @@ def test_a_kube_scheduler_that_fills_the_same_nodes(rig: Rig, place: Client) -> 
     with kube_scheduler(rig):
         create(rig, pod("first", "theirs", "1m"))
         bound(place, "first")
-        counts = asyncio.run(_race(rig))
-        items = place.get(PODS)["items"]
-    many(rig, [_deletion(item["metadata"]["name"]) for item in items])
+        (counts,) = asyncio.run(_race(rig, ("ours",), ("ours", "theirs")))
     assert counts.too_much == []
     assert counts.overtaken > 0
+    told = f"{counts.sent} bindings sent, {counts.overtaken} overtaken"
+    print(f"{told}, beyond what nodes have: {_beyond(rig, place, ('ours', 'theirs'))}")  # noqa: T201 - races are told, not judged
+
+
+@pytest.mark.real_only
+def test_two_shards_that_fill_the_same_nodes(rig: Rig, place: Client) -> None:
+    """The same of two installations without pools of their own: what one has seen of the other's
+    bindings, it counts before it sends its own.
+
+    What is left is the time from that look until the other's binding is seen, and it is counted.
+    """
+    both = ("left", "right")
+    counts = asyncio.run(_race(rig, both, both))
+    assert [one.too_much for one in counts] == [[], []]
+    assert sum(one.overtaken for one in counts) > 0
+    told = ", ".join(f"{one.sent} bindings sent and {one.overtaken} held back" for one in counts)
+    print(f"{told}; beyond what nodes have: {_beyond(rig, place, both)}")  # noqa: T201 - races are told, not judged
+
+
+async def _race(rig: Rig, ours: Sequence[str], all_of_them: Sequence[str]) -> list[Counts]:
+    """Pods of all of these schedulers, 160 of each, twice as many as there is room for; until none
+    of ours finds room any more. The caches are then as the API server is.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        racers = []
+        for name in ours:
+            beside = await Beside.make(rig.kubeconfig, name)
+            racers.append(await stack.enter_async_context(beside.deciding()))
+        jobs = [
+            (lambda client, name=f"{who}-{i}", who=who: client.post(PODS, pod(name, who, "200m")))
+            for i in range(160)
+            for who in all_of_them
+        ]
+        await asyncio.to_thread(many, rig, jobs, 4)
+        async with asyncio.timeout(30):
+            while not all([await racer.is_done() for racer in racers]):
+                await asyncio.sleep(0.3)
+        for racer in racers:
+            assert racer.engine.queue.counts(racer.name).unschedulable > 0
+        return [racer.counts for racer in racers]
+
+
+def _beyond(rig: Rig, place: Client, both: Sequence[str]) -> dict[str, str]:
+    """By node that is overfull, what each scheduler's pods take there; all pods are deleted. Each
+    node is full, by pods of both.
+    """
     used: dict[str, Counter[str]] = {f"{PLACE}-{i}": Counter() for i in range(4)}
+    items = place.get(PODS)["items"]
+    many(rig, [_deletion(item["metadata"]["name"]) for item in items])
     for item in items:
         if where := item["spec"].get("nodeName"):
             used[where][item["spec"]["schedulerName"]] += int(
                 item["spec"]["containers"][0]["resources"]["requests"]["cpu"][:-1]
             )
-    assert all(both["ours"] > 0 and both["theirs"] > 0 for both in used.values())
-    assert all(sum(both.values()) > 7500 for both in used.values())
-    raced = {where: dict(both) for where, both in used.items() if sum(both.values()) > 8000}
-    told = (
-        f"{counts.sent} bindings sent, {counts.overtaken} overtaken, nodes overfull by a race: "
-        f"{raced}"
-    )
-    print(told)  # noqa: T201 - races are told, not judged
-
-
-@dataclasses.dataclass
-class Counts:
-    """What became of the race."""
-
-    sent: int
-    overtaken: int
-    too_much: list[str]
-
-
-async def _race(rig: Rig) -> Counts:
-    """Pods of both, twice as many as there is room for; until nobody finds room any more. The cache
-    is then as the API server is.
-    """
-    async with (await Beside.make(rig.kubeconfig)).deciding() as beside:
-        engine: Engine = beside.engine
-        jobs = [
-            (lambda client, name=f"{who}-{i}", who=who: client.post(PODS, pod(name, who, "200m")))
-            for i in range(160)
-            for who in ("ours", "theirs")
-        ]
-        await asyncio.to_thread(many, rig, jobs, 4)
-        async with asyncio.timeout(30):
-            while True:
-                await asyncio.sleep(0.3)
-                counts = engine.queue.counts("ours")
-                quiet = counts.active + counts.backoff + counts.in_flight == 0
-                if (
-                    quiet
-                    and engine.context.cache.assumed == 0
-                    and (await engine.inspector.compare()) == []
-                ):
-                    break
-        assert counts.unschedulable > 0
-        overtaken = sum(
-            float(line.split()[-1])
-            for line in beside.telemetry.render().decode().splitlines()
-            if line.startswith("moorage_stale_bindings")
-        )
-        return Counts(sum(beside.writes.sent.values()), int(overtaken), beside.writes.too_much)
+    assert all(by[who] > 0 for by in used.values() for who in both)
+    assert all(sum(by.values()) > 7500 for by in used.values())
+    return {where: str(dict(by)) for where, by in used.items() if sum(by.values()) > 8000}

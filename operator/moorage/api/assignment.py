@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from typing import TypeAlias
 
-from kubefacts.labels import LabelRequirementCheck, SelectorError, all_match, compile_selector
+from kubefacts.labels import (
+    LabelRequirementCheck,
+    SelectorError,
+    all_match,
+    can_hold,
+    compile_selector,
+)
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionType
@@ -33,8 +38,6 @@ OPEN_PODS: Conditions = (
     LabelRequirementCheck("moorage.dev/assign", "NotIn", frozenset({"false"})),
 )
 """Pods that may be, by their labels."""
-_ANOTHER = "any value that no selector names"
-"""No label has it, since values have no blanks."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Assignment:
 
     def meets(self, other: Assignment) -> bool:
         """Whether there could be a pod that both take."""
-        return _can_hold(self.namespaces + other.namespaces) and _can_hold(self.pods + other.pods)
+        return can_hold(self.namespaces + other.namespaces) and can_hold(self.pods + other.pods)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,21 +132,3 @@ def assign_errors(assign: ProfileAssign) -> Iterator[FieldError]:
         except SelectorError as error:
             for fault in error.faults:
                 yield FieldError(f"assign.{name}.{fault.path}", fault.value, fault.problem)
-
-
-def _can_hold(conditions: Iterable[LabelRequirementCheck]) -> bool:
-    """Whether there are labels that meet all conditions: each key is by itself."""
-    ordered = sorted(conditions, key=_key)
-    return all(_some_value(tuple(checks)) for _, checks in groupby(ordered, key=_key))
-
-
-def _key(check: LabelRequirementCheck) -> str:
-    return check.key
-
-
-def _some_value(checks: Conditions) -> bool:
-    """Whether a label's absence or one of its values meets all conditions on it. Of the values that
-    none of them names, one stands for all.
-    """
-    named = (value for check in checks for value in check.values)
-    return any(all(check.matches(value) for check in checks) for value in (None, _ANOTHER, *named))

@@ -179,6 +179,12 @@ def generation(body: Body) -> int:
     return value if isinstance(value, int) else 0
 
 
+def spec_version(body: Body) -> tuple[object, object]:
+    """What changes when the object's spec does, or when it is another object of that name."""
+    metadata = _metadata(body)
+    return metadata.get("uid"), metadata.get("generation")
+
+
 def age(body: Body) -> tuple[str, str]:
     """Orders profiles: the older one first, then by name."""
     metadata = _metadata(body)

@@ -61,6 +61,13 @@ class ConditionType(_Explained):
             "installed; there is no such condition without spec.assign."
         ),
     )
+    NODES_SHARED = (
+        "NodesShared",
+        (
+            "A profile of another installation may place pods on nodes that this one may use; "
+            "there is no such condition while no other installation has profiles."
+        ),
+    )
     READY = (
         "Ready",
         (
@@ -149,6 +156,13 @@ class ConditionReason(_Explained):
         "An older profile, which the message names, could select the same pod.",
     )
     NOT_ACTIVE = "NotActive", "The profile places no pods now; Active says why."
+    # NodesShared
+    ALL_NODES = "AllNodes", "Neither profile has a pool: both may use all nodes."
+    POOLS_MEET = (
+        "PoolsMeet",
+        "By NodeAffinity's addedAffinity, a node could be in the pools of both.",
+    )
+    POOLS_APART = "PoolsApart", "No node can be in this profile's pool and in one of theirs."
     # Progressing
     TRIAL_PASSED = "TrialPassed", "The new revision was no worse, and decides."
     TRIAL_FAILED = "TrialFailed", "The new revision was worse, or its trial was stopped."

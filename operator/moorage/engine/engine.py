@@ -23,19 +23,23 @@ class Engine(EngineParts):
     # ---- for handlers -----------------------------------------------------------------------
 
     def profile_changed(self, name: str, body: Body | None) -> None:
-        """A SchedulerProfile is in this state; None: it is gone. Those of other installations are
-        none of ours, but for the pods that they ask for.
+        """A SchedulerProfile is in this state; None: it is gone. Of those of other installations
+        only the pods that they ask for, their names and their nodes are of interest.
         """
         self.assignments.profile_changed(name, body)
         self.unmatched_pods.profile_changed(
             name, None if body is None else bodies.scheduler_name(body)
         )
         mine = body is not None and bodies.controller_name(body) == self.config.controller_name
-        self.swapper.profile_changed(name, body if mine else None)
+        self.swapper.foreign_profile_changed(name, None if mine else body)
+        self.shared_nodes.profile_changed(name, None if mine else body)
+        if mine or name in self.records.profiles:
+            self.swapper.profile_changed(name, body if mine else None)
 
     def plugin_config_changed(self, name: str, body: Body | None) -> None:
         """A PluginConfig is in this state; None: it is gone."""
         self.swapper.plugin_config_changed(name, body)
+        self.shared_nodes.plugin_config_changed(name)
 
     def listed(self) -> None:
         """Both kinds have been listed once: from now on what is not there is missing."""

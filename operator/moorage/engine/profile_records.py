@@ -1,5 +1,5 @@
 """Profile records: what is known of each SchedulerProfile, from its object to the revision that
-decides for it, and of each PluginConfig.
+decides for it, of those of other installations, and of each PluginConfig.
 
 Only ``engine.profiles`` writes these records; its ``profile_status`` turns them into status.
 """
@@ -101,6 +101,11 @@ class ProfileRecord:
         return bodies.age(self.body)
 
     @property
+    def title(self) -> str:
+        """What it is called where others are told of it."""
+        return f"SchedulerProfile {self.name!r}"
+
+    @property
     def errors(self) -> tuple[FieldError, ...]:
         """All that is wrong with it."""
         return (self.resolution.errors if self.resolution is not None else ()) + self.conflicts
@@ -143,10 +148,28 @@ class ProfileRecord:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ForeignProfile:
+    """A SchedulerProfile of another installation: what it asks for, and what it is called."""
+
+    age: tuple[str, str]
+    """As that of a ProfileRecord."""
+    scheduler_name: str
+    title: str
+
+
+def foreign_profile(body: Body) -> ForeignProfile:
+    """What is known of it."""
+    name, controller = bodies.age(body)[1], bodies.controller_name(body)
+    title = f"SchedulerProfile {name!r} (controllerName {controller!r})"
+    return ForeignProfile(bodies.age(body), bodies.scheduler_name(body), title)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ProfileRecords:
-    """By name, the profiles of this installation and all PluginConfigs."""
+    """By name, the profiles of this installation, those of others, and all PluginConfigs."""
 
     profiles: dict[str, ProfileRecord] = dataclasses.field(default_factory=dict)
+    foreign: dict[str, ForeignProfile] = dataclasses.field(default_factory=dict)
     configs: dict[str, Body] = dataclasses.field(default_factory=dict)
 
     def of_scheduler(self, scheduler_name: str) -> ProfileRecord | None:
@@ -157,23 +180,36 @@ class ProfileRecords:
             None,
         )
 
+    def asking_for(self, scheduler_name: str) -> Iterator[ProfileRecord | ForeignProfile]:
+        """All profiles with this schedulerName, of whichever installation."""
+        for record in self.profiles.values():
+            if bodies.scheduler_name(record.body) == scheduler_name:
+                yield record
+        for theirs in self.foreign.values():
+            if theirs.scheduler_name == scheduler_name:
+                yield theirs
 
-def name_conflicts(records: Iterable[ProfileRecord]) -> Iterator[tuple[ProfileRecord, FieldError]]:
-    """The younger profiles of each schedulerName that two or more ask for."""
-    owners: dict[str, ProfileRecord] = {}
-    for record in sorted(records, key=lambda record: record.age):
-        if record.resolution is None or not record.resolution.scheduler_name:
-            continue
-        name = record.resolution.scheduler_name
-        owner = owners.setdefault(name, record)
-        if owner is not record:
-            yield record, name_conflict(owner, name)
+    def name_conflicts(
+        self, records: Iterable[ProfileRecord]
+    ) -> Iterator[tuple[ProfileRecord, FieldError]]:
+        """Those of these records that are younger than another profile of their schedulerName, of
+        whichever installation.
+        """
+        owners: dict[str, ProfileRecord | ForeignProfile] = {}
+        for theirs in sorted(self.foreign.values(), key=lambda one: one.age):
+            owners.setdefault(theirs.scheduler_name, theirs)
+        for record in sorted(records, key=lambda one: one.age):
+            name = record.resolution.scheduler_name if record.resolution is not None else ""
+            if not name:
+                continue
+            owner = owners.setdefault(name, record)
+            if owner.age < record.age:
+                yield record, name_conflict(owner, name)
+            else:
+                owners[name] = record
 
 
-def name_conflict(owner: ProfileRecord, scheduler_name: str) -> FieldError:
+def name_conflict(owner: ProfileRecord | ForeignProfile, scheduler_name: str) -> FieldError:
     """What is wrong with a profile that is younger than the one which has its schedulerName."""
-    text = (
-        f"SchedulerProfile {owner.name!r} is older and has this schedulerName already; "
-        f"choose another one"
-    )
+    text = f"{owner.title} is older and has this schedulerName already; choose another one"
     return FieldError("schedulerName", scheduler_name, text, ConditionReason.NAME_CONFLICT)

@@ -51,6 +51,7 @@ from moorage.engine.profiles.profile_status import ProfileStatusWriter
 from moorage.engine.profiles.quarantine import PluginQuarantine
 from moorage.engine.profiles.replica_monitor import ReplicaMonitor
 from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver
+from moorage.engine.profiles.shared_nodes import SharedNodes
 from moorage.engine.profiles.stored_revisions import StoredRevisions
 from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.engine.profiles.trials import ProfileTrials
@@ -223,7 +224,10 @@ class EngineParts:
         config_results = PluginConfigResults(resolver)
         self.assignments = Assignments()
         self.assignment_reviews = AssignmentReviews(self.assignments, self.store.objects(Namespace))
-        inputs = self.status_inputs = StatusInputs(assignments=self.assignments)
+        self.shared_nodes = SharedNodes(self.records)
+        inputs = self.status_inputs = StatusInputs(
+            assignments=self.assignments, shared_nodes=self.shared_nodes
+        )
         statuses = StatusBuilder(
             records=self.records,
             config_results=config_results,

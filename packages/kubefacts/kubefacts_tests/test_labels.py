@@ -17,6 +17,7 @@ from kubefacts.labels import (
     Requirement,
     RequirementFault,
     SelectorError,
+    can_hold,
     compile_selector,
     condition,
     equality,
@@ -114,6 +115,37 @@ def test_selectors(
     everything.
     """
     assert compile_selector(from_body(selector)).matches(labels) is want
+
+
+SOME_VALUES = ("a", "b", "1", "01", "2", "3")
+ALL_VALUES = [None, *SOME_VALUES, "0", "00", "001", "0001", "4", "04", "another"]
+"""Values that requirements of SOME_VALUES can tell apart."""
+SOME_REQUIREMENTS = st.one_of(
+    st.builds(
+        Requirement,
+        st.sampled_from("kl"),
+        st.sampled_from(("In", "NotIn")),
+        st.lists(st.sampled_from(SOME_VALUES), min_size=1, max_size=3).map(tuple),
+    ),
+    st.builds(Requirement, st.sampled_from("kl"), st.sampled_from(("Exists", "DoesNotExist"))),
+    st.builds(
+        Requirement,
+        st.sampled_from("kl"),
+        st.sampled_from(("Gt", "Lt")),
+        st.sampled_from((("-1",), ("0",), ("1",), ("2",), ("3",))),
+    ),
+)
+
+
+@given(st.lists(SOME_REQUIREMENTS, max_size=5))
+def test_conditions_can_hold_where_some_labels_meet_them(given: list[Requirement]) -> None:
+    """As trying all values says, of each key by itself; zeros before a number are another value."""
+    checks = [condition(one) for one in given]
+    by_trying = all(
+        any(all(one.matches(value) for one in checks if one.key == key) for value in ALL_VALUES)
+        for key in "kl"
+    )
+    assert can_hold(checks) == by_trying
 
 
 def test_ends_of_the_scale() -> None:

@@ -121,6 +121,32 @@ def test_all_is_well(tmp_path: Path) -> None:
     assert (following, code) == ("Next: moorage queue gpu", 0)
 
 
+def shared(name: str, reason: str) -> Any:
+    """A profile that shares nodes with other installations'."""
+    status_ = "False" if reason == "PoolsApart" else "True"
+    return profile(name, conditions=conditions(NodesShared=(status_, reason, "with them")))
+
+
+def test_shared_nodes_are_told_and_no_fault(tmp_path: Path) -> None:
+    """A line for pools that meet, and one for installations without pools."""
+    profiles = [
+        *(shared(f"p{i}", "PoolsMeet") for i in range(5)),
+        shared("all", "AllNodes"),
+        shared("apart", "PoolsApart"),
+    ]
+    code, text = asked(tmp_path, profiles, form="json")
+    found = read_output(text)
+    assert (code, found["well"]) == (0, True)
+    assert found["notes"] == [
+        (
+            "p0, p1, p2 and 2 more may use nodes that profiles of other installations may use, too "
+            "(kubectl describe sprof p0: NodesShared)."
+        ),
+        "all and profiles of other installations share all nodes.",
+    ]
+    assert found["notes"][1] in asked(tmp_path, profiles)[1].splitlines()
+
+
 @pytest.mark.parametrize(
     ("one", "text", "command", "code"),
     [

@@ -49,6 +49,8 @@ class StatusOutput(LookedAtOutput):
     """Pod groups of which members wait, the first first; null where no operator was asked."""
     replicas: list[ReplicaPart]
     """The leader first."""
+    notes: list[str]
+    """What is no fault and good to know, such as nodes that two installations share."""
     next: list[str]
     """Commands that show more."""
 

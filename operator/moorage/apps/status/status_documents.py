@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from moorage.api import bodies
@@ -71,6 +71,7 @@ def status_document(
         "profiles": profiles,
         "groups": None if source.groups is None else groups_document(source.groups, schedulers),
         "replicas": _replicas(around),
+        "notes": [*_notes(around.profiles)],
         "next": [*filter(None, [way_out]), *_next(problems, profiles)],
     }
 
@@ -117,6 +118,29 @@ def _unled(around: Surroundings) -> str:
 def number(value: float) -> str:
     """A rate: tenths below a hundred."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _notes(profiles: Iterable[Body]) -> Iterator[str]:
+    """That profiles of several installations may use the same nodes: no fault, if it is known."""
+    shared = [
+        (str(one["metadata"]["name"]), conditions_of(one).get("NodesShared")) for one in profiles
+    ]
+    by_reason = {
+        reason: [name for name, found in shared if found and found.get("reason") == reason]
+        for reason in ("PoolsMeet", "AllNodes")
+    }
+    if names := by_reason["PoolsMeet"]:
+        yield (
+            f"{_named(names)} may use nodes that profiles of other installations may use, too "
+            f"(kubectl describe sprof {names[0]}: NodesShared)."
+        )
+    if names := by_reason["AllNodes"]:
+        yield f"{_named(names)} and profiles of other installations share all nodes."
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _SUGGESTED
+    return ", ".join(names[:_SUGGESTED]) + (f" and {more} more" if more > 0 else "")
 
 
 # ---- rows ----------------------------------------------------------------------------------------

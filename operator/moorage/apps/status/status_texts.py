@@ -28,7 +28,9 @@ _NUMBERS: Final = ("PODS/S", "P99", "ACTIVE", "BACKOFF", "UNSCHED", "GATED")
 
 
 def status_parts(status: Document, *, wide: bool = False) -> Iterator[RenderableType]:
-    """The answer, what needs a look, profiles, groups that wait, replicas, and what to do next."""
+    """The answer, what needs a look, profiles, groups that wait, replicas, what is good to
+    know, and what to do next.
+    """
     now = datetime.datetime.fromisoformat(status["at"])
     yield _first_line(status, now)
     if status["admission"]:
@@ -44,6 +46,7 @@ def status_parts(status: Document, *, wide: bool = False) -> Iterator[Renderable
     if status["replicas"]:
         yield Text()
         yield _replicas(status["replicas"], now)
+    yield from (sentence(text, Style.DIM) for text in status["notes"])
     yield from (sentence(f"Left out: {text}", Style.DIM) for text in status["leftOut"])
     if status["next"]:
         yield sentence(f"Next: {'   '.join(status['next'])}")

@@ -213,6 +213,11 @@ class NodeAffinityPlugin:
     args: NodeAffinityArgs = NodeAffinityArgs()
 
     @property
+    def added_terms(self) -> NodeTerms | None:
+        """Which nodes will do for all pods of the profile; None: every node."""
+        return _added_terms(self.args).required
+
+    @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """A node that is new or has other labels; the hint needs the arguments."""
         return (

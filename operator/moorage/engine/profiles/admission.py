@@ -80,15 +80,12 @@ class AdmissionJudge:
         """Another profile has its schedulerName; and, with a name that kube-scheduler serves, that
         it may do so now.
         """
-        scheduler_name = bodies.scheduler_name(profile)
+        scheduler_name, name = bodies.scheduler_name(profile), profile["metadata"]["name"]
         others = [
-            record
-            for name, record in self.records.profiles.items()
-            if name != profile["metadata"]["name"]
-            and bodies.scheduler_name(record.body) == scheduler_name
+            other for other in self.records.asking_for(scheduler_name) if other.age[1] != name
         ]
         if others:
-            yield name_conflict(min(others, key=lambda record: record.age), scheduler_name)
+            yield name_conflict(min(others, key=lambda other: other.age), scheduler_name)
         if scheduler_name == DEFAULT_SCHEDULER:
             reason = ConditionReason.DEFAULT_SCHEDULER_ACTIVE
             yield FieldError("schedulerName", scheduler_name, _KUBE_SCHEDULER_MAY_RUN, reason)

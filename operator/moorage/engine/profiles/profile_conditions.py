@@ -14,8 +14,9 @@ from moorage.api.conditions import ConditionReason, ConditionResult, ConditionTy
 from moorage.core.framework.extenders import SECRETS
 from moorage.core.framework.registry import RequiredAccess
 from moorage.core.framework.revisions import FieldError, Revision
-from moorage.engine.profile_records import ProfileRecord
+from moorage.engine.profile_records import ProfileRecord, ProfileRecords
 from moorage.engine.profiles.assignments import Assignments, assignment_condition
+from moorage.engine.profiles.shared_nodes import SharedNodes
 from moorage.engine.profiles.trial_reports import activity, progressing
 from moorage.ports.kube import ReplicaAnnouncement
 from moorage.ports.stored_kinds import StoredKind, kinds_of
@@ -30,7 +31,8 @@ rights to it.
 @dataclasses.dataclass(slots=True)
 class StatusInputs:
     """What status says beside the records: the replicas, the rights that are missing, which
-    profiles assign, and whether this installation decides nothing.
+    profiles assign, which of other installations share nodes with ours, and whether this
+    installation decides nothing.
     """
 
     replicas: tuple[ReplicaAnnouncement, ...] = ()
@@ -39,6 +41,9 @@ class StatusInputs:
     missing_for: Mapping[RequiredRight, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """Those that only profiles need whose plugins read the kind, or whose actors do this."""
     assignments: Assignments = dataclasses.field(default_factory=Assignments)
+    shared_nodes: SharedNodes = dataclasses.field(
+        default_factory=lambda: SharedNodes(ProfileRecords())
+    )
     observes: bool = False
 
 
@@ -46,7 +51,7 @@ def profile_conditions(
     record: ProfileRecord, inputs: StatusInputs, old: Sequence[object], now: datetime.datetime
 ) -> list[StatusBody]:
     """Accepted, ResolvedRefs, Permitted, Active, Progressing where something is tried, Assigned
-    where the spec has assign, and the roll-up Ready.
+    where the spec has assign, NodesShared beside other installations, and the roll-up Ready.
     """
     references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
     own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
@@ -63,6 +68,8 @@ def profile_conditions(
         results.append(progressing(record.trial))
     if (assigned := assignment_condition(record, inputs.assignments, _idle(record))) is not None:
         results.append(assigned)
+    if (shared := inputs.shared_nodes.condition(record)) is not None:
+        results.append(shared)
     return conditions.merge(old, [*results, ready], record.generation, now)
 
 

@@ -38,8 +38,7 @@ class PluginConfigResults:
 
     def of(self, name: str, body: Body) -> tuple[tuple[FieldError, ...], str]:
         """What is wrong with it by itself, and its hash."""
-        metadata = body["metadata"]
-        version = (metadata.get("uid"), metadata.get("generation"))
+        version = bodies.spec_version(body)
         known = self._known.get(name)
         if known is None or known[0] != version:
             known = self._known[name] = (

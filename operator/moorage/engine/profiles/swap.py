@@ -21,7 +21,7 @@ from moorage.api.bodies import Body
 from moorage.api.resolved_profile import Resolution, unresolved
 from moorage.core.framework.revisions import FieldError
 from moorage.engine.live_revisions import LiveRevisions
-from moorage.engine.profile_records import ProfileRecord, ProfileRecords, name_conflicts
+from moorage.engine.profile_records import ProfileRecord, ProfileRecords, foreign_profile
 from moorage.engine.profiles.activation import RevisionActivator
 from moorage.engine.profiles.ownership import ProfileOwnership
 from moorage.engine.profiles.profile_listeners import ProfileListener
@@ -75,11 +75,19 @@ class ProfileSwapper:
             self.records.profiles[name] = ProfileRecord(name, body)
         elif record is not None and body is not None:
             old, record.body = record.body, body
-            if _version(old) != _version(body):
+            if bodies.spec_version(old) != bodies.spec_version(body):
                 record.stale = True
             elif bodies.status(old).get("claimedBy") == bodies.status(body).get("claimedBy"):
                 return  # our own writes come back
         self._dirty.set()
+
+    def foreign_profile_changed(self, name: str, body: Body | None) -> None:
+        """One of another installation is in this state; None when it is gone, or none of theirs."""
+        before, now = self.records.foreign.pop(name, None), body and foreign_profile(body)
+        if now:
+            self.records.foreign[name] = now
+        if before != now:
+            self._dirty.set()
 
     def plugin_config_changed(self, name: str, body: Body | None) -> None:
         """A PluginConfig is in this state; None when it is gone."""
@@ -89,7 +97,7 @@ class ProfileSwapper:
             self.config_results.forget(name)
         else:
             self.records.configs[name] = body
-            if old is not None and _version(old) == _version(body):
+            if old is not None and bodies.spec_version(old) == bodies.spec_version(body):
                 return
         for record in self.records.profiles.values():
             if name in bodies.references(record.body):
@@ -213,7 +221,7 @@ class ProfileSwapper:
     ) -> dict[str, tuple[FieldError, ...]]:
         """By profile: why its pods are another profile's or another scheduler's to place."""
         found: dict[str, tuple[FieldError, ...]] = {record.name: () for record in records}
-        for record, conflict in name_conflicts(records):
+        for record, conflict in self.records.name_conflicts(records):
             found[record.name] += (conflict,)
         # At once: a Lease that is slow to be read holds up nobody else's.
         claims = await asyncio.gather(*(self.ownership.conflict(record) for record in records))
@@ -382,17 +390,11 @@ class ProfileSwapper:
 
     def _report_orphaned(self) -> None:
         gone, self._gone = self._gone, {}
-        wanted = {bodies.scheduler_name(record.body) for record in self.records.profiles.values()}
         for scheduler_name, profile in gone.items():
-            if scheduler_name not in wanted:
+            if not any(self.records.asking_for(scheduler_name)):
                 self.listener.profile_orphaned(scheduler_name, profile)
 
 
 def _identity(body: Body) -> tuple[object, str]:
     """What makes it another profile: another object of that name, or another schedulerName."""
     return body["metadata"].get("uid"), bodies.scheduler_name(body)
-
-
-def _version(body: Body) -> tuple[object, object]:
-    """What changes when the object's spec does, or when it is another object of that name."""
-    return body["metadata"].get("uid"), body["metadata"].get("generation")

@@ -195,6 +195,40 @@ def all_match(conditions: Iterable[LabelRequirementCheck], labels: Mapping[str, 
     return all(condition.matches(labels.get(condition.key)) for condition in conditions)
 
 
+# ---- whether selectors may meet ------------------------------------------------------------------
+
+_ANOTHER = "any value that no selector names"
+"""No label has it, since values have no blanks."""
+
+
+def can_hold(conditions: Iterable[LabelRequirementCheck]) -> bool:
+    """Whether there are labels that meet all conditions: each key is by itself."""
+    by_key: dict[str, list[LabelRequirementCheck]] = {}
+    for check in conditions:
+        by_key.setdefault(check.key, []).append(check)
+    return all(
+        any(_meets(checks, one) for one in _candidates(checks)) for checks in by_key.values()
+    )
+
+
+def _meets(checks: Iterable[LabelRequirementCheck], value: str | None) -> bool:
+    return all(check.matches(value) for check in checks)
+
+
+def _candidates(checks: Sequence[LabelRequirementCheck]) -> Iterator[str | None]:
+    """A label's absence and values of it, one of which meets all conditions on it if any does. Of
+    the values that none of them names, one stands for all, less those that are numbers.
+    """
+    named = {value for check in checks for value in check.values}
+    yield from (None, _ANOTHER, *named)
+    for check in checks:
+        if check.operator in ("Gt", "Lt"):
+            nearest = max(check.bound + 1, 0) if check.operator == "Gt" else check.bound - 1
+            # A number may be written with zeros before it, so that it is none of those named.
+            for zeros in range(len(named) + 1 if nearest >= 0 else 0):
+                yield "0" * zeros + str(nearest)
+
+
 # ---- one requirement -----------------------------------------------------------------------------
 
 
