@@ -110,6 +110,7 @@ class EngineParts:
         self.work = WorkSignal()
         self.live = LiveRevisions()
         self.records = ProfileRecords()
+        self.assignments, self.shared_nodes = Assignments(), SharedNodes(self.records)
         self.synced = SyncedKinds(kinds_in(registry))
         self.latest_pods = LatestPods()
         self.store = Store(INDEXES, self.ports.journal)
@@ -222,9 +223,7 @@ class EngineParts:
             functools.partial(may_hold_leases, self.store, lease.resource_namespace),
         )
         config_results = PluginConfigResults(resolver)
-        self.assignments = Assignments()
         self.assignment_reviews = AssignmentReviews(self.assignments, self.store.objects(Namespace))
-        self.shared_nodes = SharedNodes(self.records)
         inputs = self.status_inputs = StatusInputs(
             assignments=self.assignments, shared_nodes=self.shared_nodes
         )
