@@ -87,6 +87,11 @@ class Shards:
             ("", "", ""),
         )
 
+    def make(self, scheduler: str, *names: str) -> None:
+        """Pods for a scheduler."""
+        for name in names:
+            self.client.post(PODS, pod(name, scheduler))
+
     def bound(self, *names: str) -> None:
         """Wait until these pods have a node."""
         for name in names:
@@ -166,7 +171,7 @@ def test_a_name_belongs_to_one_profile_of_all_installations(shards: Shards) -> N
         until(lambda: shards.condition("Accepted", "shard-late")[1] == "NameConflict", "a conflict")
         _, _, message = shards.condition("Accepted", "shard-late")
         assert "SchedulerProfile 'shard-0' (controllerName 'shard-0') is older" in message
-        create(shards.rig, *(pod(f"shard-name-{i}", "shard-0") for i in range(10)))
+        shards.make("shard-0", *(f"shard-name-{i}" for i in range(10)))
         shards.bound(*(f"shard-name-{i}" for i in range(10)))
         assert {one.node[:7] for one in shards.bindings("shard-name-")} == {"shard-0"}
     finally:
@@ -186,7 +191,7 @@ def test_a_second_installation_of_the_same_controller_name_stands_back(shards: S
             ),
             "it stands back",
         )
-        create(shards.rig, *(pod(f"shard-two-{i}", "shard-0") for i in range(10)))
+        shards.make("shard-0", *(f"shard-two-{i}" for i in range(10)))
         shards.bound(*(f"shard-two-{i}" for i in range(10)))
         queue = json.loads(second.fetched("/debug/queue"))
         assert not [one for one in queue if one["state"] not in ("unserved", "gated")]
@@ -266,7 +271,8 @@ def test_a_shard_that_is_gone_keeps_its_profile(shards: Shards) -> None:
         replica = shards.replicas[name]
         if replica.alive:
             replica.terminate()
-    create(shards.rig, pod("shard-left", "shard-0"), pod("shard-right", "shard-1"))
+    shards.make("shard-0", "shard-left")
+    shards.make("shard-1", "shard-right")
     shards.bound("shard-right")
     queue = json.loads(shards.leader(1).fetched("/debug/queue"))
     assert [one["state"] for one in queue if one["pod"].endswith("/shard-left")] == ["unserved"]

@@ -8,60 +8,25 @@ from typing import Any
 import pytest
 
 from moorage.engine.profiles.profile_status import WRITE_INTERVAL_SECONDS
-from moorage.ports.leadership import Leadership
 from tests.assignment_cases import EVERYTHING
-from tests.engine.worlds import a_body, make_engine
-from tests.fakes.clocks import EagerClock
-from tests.fakes.election import FakeElection
-from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import FakeEventRecorder
+from tests.engine.status_worlds import StatusWorld
+from tests.engine.worlds import a_body
 
 BATCH = {"namespaceSelector": {"matchLabels": {"team": "batch"}}, "podSelector": {}}
 WEB = {"namespaceSelector": {"matchLabels": {"team": "web"}}, "podSelector": {}}
 LATER, LAST = "2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z"
 
 
-class World:
-    """A leader that sees profiles and writes their statuses."""
-
-    def __init__(self) -> None:
-        self.kube, self.clock = InMemoryKube(), EagerClock()
-        election = FakeElection(lambda: Leadership("me", "", 0, ""))
-        self.engine = make_engine(self.kube, FakeEventRecorder(), self.clock, election=election)
-
-    def see(self, *bodies: dict[str, Any]) -> None:
-        """Profiles are in this state; settle, and write what is due."""
-        for body in bodies:
-            self.engine.profile_changed(body["metadata"]["name"], body)
-        self.settle()
-
-    def gone(self, name: str) -> None:
-        """A profile is deleted."""
-        self.engine.profile_changed(name, None)
-        self.settle()
-
-    def settle(self) -> None:
-        """Reconcile, and write what is due."""
-        self.clock.jump(WRITE_INTERVAL_SECONDS)
-        asyncio.run(self.engine.swapper.reconcile())
-        asyncio.run(self.engine.profile_status.write_due())
+class World(StatusWorld):
+    """Looked at for one condition."""
 
     def assigned(self, name: str) -> tuple[str, str, str] | None:
-        """The condition as the API server has it: status, reason and message; None without it."""
-        conditions = self.kube.statuses["SchedulerProfile", name]["conditions"]
-        return next(
-            (
-                (one["status"], one["reason"], one["message"])
-                for one in conditions
-                if one["type"] == "Assigned"
-            ),
-            None,
-        )
+        """The condition Assigned."""
+        return self.condition("Assigned", name)
 
     def ready(self, name: str) -> str:
         """What Ready is."""
-        conditions = self.kube.statuses["SchedulerProfile", name]["conditions"]
-        return next(str(one["status"]) for one in conditions if one["type"] == "Ready")
+        return (self.condition("Ready", name) or ("",))[0]
 
 
 CASES: dict[str, tuple[list[dict[str, Any]], tuple[str, str, str] | None]] = {

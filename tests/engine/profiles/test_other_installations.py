@@ -2,64 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from moorage.api.node_pools import stated_pool
-from moorage.engine.profiles.profile_status import WRITE_INTERVAL_SECONDS
 from moorage.engine.profiles.shared_nodes import MAX_KEPT
-from moorage.ports.leadership import Leadership
-from tests.engine.worlds import a_body, a_config, make_engine
-from tests.fakes.clocks import EagerClock
-from tests.fakes.election import FakeElection
-from tests.fakes.kube import InMemoryKube
-from tests.fakes.sinks import FakeEventRecorder
+from tests.engine.status_worlds import StatusWorld
+from tests.engine.worlds import a_body, a_config
 
 EARLIER, LATER = "2025-12-01T00:00:00Z", "2026-02-01T00:00:00Z"
 Condition = tuple[str, str, str]
 
 
-class World:
-    """A leader of installation ``moorage`` that sees profiles and writes their statuses."""
+class World(StatusWorld):
+    """With a profile ``mine`` of this installation."""
 
-    def __init__(self) -> None:
-        self.kube, self.clock = InMemoryKube(), EagerClock()
-        election = FakeElection(lambda: Leadership("me", "", 0, ""))
-        self.engine = make_engine(self.kube, FakeEventRecorder(), self.clock, election=election)
-
-    def see(self, *bodies: dict[str, Any]) -> None:
-        """These profiles and PluginConfigs are in this state; settle."""
-        for body in bodies:
-            is_profile = body["kind"] == "SchedulerProfile"
-            engine = self.engine
-            tell = engine.profile_changed if is_profile else engine.plugin_config_changed
-            tell(body["metadata"]["name"], body)
-        self.settle()
-
-    def gone(self, name: str) -> None:
-        """A profile is deleted; settle."""
-        self.engine.profile_changed(name, None)
-        self.settle()
-
-    def settle(self) -> None:
-        """Reconcile, and write what is due."""
-        self.clock.jump(WRITE_INTERVAL_SECONDS)
-        asyncio.run(self.engine.swapper.reconcile())
-        asyncio.run(self.engine.profile_status.write_due())
-
-    def condition(self, kind: str, name: str = "mine") -> Condition | None:
-        """Status, reason and message as the API server has them; None without the condition."""
-        conditions = self.kube.statuses["SchedulerProfile", name]["conditions"]
-        return next(
-            (
-                (one["status"], one["reason"], one["message"])
-                for one in conditions
-                if one["type"] == kind
-            ),
-            None,
-        )
+    def told(self, kind: str, name: str = "mine") -> Condition | None:
+        """The condition of this type."""
+        return self.condition(kind, name)
 
 
 def theirs(name: str = "theirs", created: str = LATER, **spec: Any) -> dict[str, Any]:
@@ -81,7 +42,7 @@ def test_the_older_profile_has_the_name_whosever_it_is(created: str, first: str)
     world.see(*pair.values())
     ours = created == LATER
     assert ("s" in world.engine.live) == ours
-    status, reason, message = world.condition("Accepted") or ("", "", "")
+    status, reason, message = world.told("Accepted") or ("", "", "")
     assert (status, reason) == (("True", "Valid") if ours else ("False", "NameConflict"))
     if not ours:
         assert "SchedulerProfile 'theirs' (controllerName 'another') is older" in message
@@ -113,7 +74,7 @@ def test_a_younger_one_of_ours_conflicts_with_the_oldest_of_all() -> None:
         a_body("young", created=LATER, schedulerName="s"),
     )
     assert set(world.engine.live) == {"s"}
-    _, reason, message = world.condition("Accepted", "young") or ("", "", "")
+    _, reason, message = world.told("Accepted", "young") or ("", "", "")
     assert reason == "NameConflict"
     assert "SchedulerProfile 'mine' is older" in message
 
@@ -189,9 +150,9 @@ def test_shared_nodes(case: str) -> None:
     world = World()
     for body in bodies:
         world.see(body)
-    assert world.condition("NodesShared") == want
+    assert world.told("NodesShared") == want
     bad = any(body["spec"].get("preset") for body in bodies if body["metadata"]["name"] == "mine")
-    assert ((world.condition("Ready") or ("",))[0] == "True") is not bad
+    assert ((world.told("Ready") or ("",))[0] == "True") is not bad
 
 
 def test_shared_nodes_follow_what_others_do() -> None:
@@ -200,7 +161,7 @@ def test_shared_nodes_follow_what_others_do() -> None:
     args = with_pool("a")["pluginConfig"][0]["args"]
     by_reference = {"pluginConfig": [{"name": "NodeAffinity", "configRef": {"name": "pool"}}]}
     world.see(a_body("mine", **with_pool("a")), theirs(**with_pool("a")))
-    seen = [world.condition("NodesShared")]
+    seen = [world.told("NodesShared")]
     steps: list[dict[str, Any]] = [
         theirs(generation=2, **with_pool("b")),
         theirs(generation=3, **by_reference),
@@ -210,15 +171,15 @@ def test_shared_nodes_follow_what_others_do() -> None:
     ]
     for body in steps:
         world.see(body)
-        seen.append(world.condition("NodesShared"))
+        seen.append(world.told("NodesShared"))
     shared = meet("theirs")
     assert seen == [shared, APART, shared, APART, shared, APART]
     world.see(theirs("other", **with_pool("c")))
-    assert world.condition("NodesShared") == meet("other")
+    assert world.told("NodesShared") == meet("other")
     world.gone("other")
-    assert world.condition("NodesShared") == APART
+    assert world.told("NodesShared") == APART
     world.see(theirs(generation=4, controllerName="moorage"))
-    assert world.condition("NodesShared") is None
+    assert world.told("NodesShared") is None
 
 
 def test_no_more_is_kept_than_is_asked_for() -> None:
