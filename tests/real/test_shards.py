@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.load.traffic import PODS, Traffic, pod
+from tests.load.traffic import PODS, Traffic, pod, wait_all_bound
 from tests.rig import Bind, Rig, binds
 from tests.rig.clients import Client, many
 from tests.rig.demo import node
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.real_only  # audit logs say who bound which pod
 PROFILES: Final = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 ELECTION: Final = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
-RATE, SECONDS = 25, 12
+RATE, SECONDS = 25, 10
 LONGEST_GAP: Final = 1.5
 """Seconds between two bindings of a shard that lives; others work on this machine, too."""
 
@@ -87,6 +87,12 @@ class Shards:
             ("", "", ""),
         )
 
+    def told(self, profile: str, kind: str, reason: str, seconds: float = 30) -> str:
+        """Wait until a profile's condition has this reason; its message."""
+        what = f"{kind} of {profile} to be {reason}"
+        until(lambda: self.condition(kind, profile)[1] == reason, what, seconds)
+        return self.condition(kind, profile)[2]
+
     def make(self, scheduler: str, *names: str) -> None:
         """Pods for a scheduler."""
         for name in names:
@@ -94,8 +100,7 @@ class Shards:
 
     def bound(self, *names: str) -> None:
         """Wait until these pods have a node."""
-        for name in names:
-            until(lambda: self.node(name), f"a node for {name}", 30)  # noqa: B023 - called at once
+        wait_all_bound(self.client, {*names})
 
     def node(self, name: str) -> str:
         """The pod's node, "" for none."""
@@ -110,7 +115,7 @@ class Shards:
 @pytest.fixture(scope="module")
 def shards(rig: Rig) -> Iterator[Shards]:
     """Both, with a profile and nodes each."""
-    create(rig, *(node(f"shard-{i}-{k}", f"shard-{i}") for i in range(2) for k in range(2)))
+    create(rig, *(node(f"shard-{i}-{k}", f"shard-{i}") for i in range(2) for k in range(4)))
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(contextlib.closing(Client(rig)))
         shards = Shards(rig, client, install(rig))
@@ -118,11 +123,7 @@ def shards(rig: Rig) -> Iterator[Shards]:
             stack.enter_context(replica)
         create(rig, a_profile("shard-0", 0), a_profile("shard-1", 1))
         for i in range(2):
-            until(
-                lambda: shards.condition("Ready", f"shard-{i}")[0] == "True",  # noqa: B023
-                f"shard {i}",
-                60,
-            )
+            shards.told(f"shard-{i}", "Ready", "Ready", 60)
         yield shards
         names = [one["metadata"]["name"] for one in client.get(PODS)["items"]]
         mine = [name for name in names if name.startswith("shard")]
@@ -130,7 +131,7 @@ def shards(rig: Rig) -> Iterator[Shards]:
     with contextlib.closing(Client(rig)) as client:
         for name in ("shard-0", "shard-1"):
             client.delete(f"{PROFILES}/{name}")
-        for i, k in itertools.product(range(2), range(2)):
+        for i, k in itertools.product(range(2), range(4)):
             client.delete(f"/api/v1/nodes/shard-{i}-{k}")
 
 
@@ -140,7 +141,7 @@ def test_each_installation_says_what_it_serves(shards: Shards) -> None:
         status = shards.client.get(f"{PROFILES}/shard-{i}")["status"]
         assert status["claimedBy"] == f"{NAMESPACE}/shard-{i}"
         assert status["leader"]["identity"].startswith(f"shard-{i}")
-        until(lambda: shards.condition("NodesShared", f"shard-{i}")[1] == "PoolsApart", "apart")  # noqa: B023
+        shards.told(f"shard-{i}", "NodesShared", "PoolsApart")
 
 
 def test_pools_that_two_installations_share_are_told(shards: Shards) -> None:
@@ -149,8 +150,7 @@ def test_pools_that_two_installations_share_are_told(shards: Shards) -> None:
     """
     shards.client.merge(f"{PROFILES}/shard-1", {"spec": affinity(0, 1)})
     for name, other in ((0, 1), (1, 0)):
-        until(lambda: shards.condition("NodesShared", f"shard-{name}")[1] == "PoolsMeet", "shared")  # noqa: B023
-        _, _, message = shards.condition("NodesShared", f"shard-{name}")
+        message = shards.told(f"shard-{name}", "NodesShared", "PoolsMeet")
         assert f"SchedulerProfile 'shard-{other}' (controllerName 'shard-{other}')" in message
         assert shards.condition("Ready", f"shard-{name}")[0] == "True"
     command = [sys.executable, "-m", "moorage", "status", f"--kubeconfig={shards.rig.kubeconfig}"]
@@ -161,15 +161,14 @@ def test_pools_that_two_installations_share_are_told(shards: Shards) -> None:
     assert note.startswith("shard-0, shard-1 may use nodes that profiles of other installations")
     shards.client.merge(f"{PROFILES}/shard-1", {"spec": affinity(1)})
     for name in ("shard-0", "shard-1"):
-        until(lambda: shards.condition("NodesShared", name)[1] == "PoolsApart", "apart again")  # noqa: B023
+        shards.told(name, "NodesShared", "PoolsApart")
 
 
 def test_a_name_belongs_to_one_profile_of_all_installations(shards: Shards) -> None:
     """The younger one is told whose it is, and places nothing; where it is alone, it goes on."""
     create(shards.rig, a_profile("shard-late", 1, schedulerName="shard-0"))
     try:
-        until(lambda: shards.condition("Accepted", "shard-late")[1] == "NameConflict", "a conflict")
-        _, _, message = shards.condition("Accepted", "shard-late")
+        message = shards.told("shard-late", "Accepted", "NameConflict")
         assert "SchedulerProfile 'shard-0' (controllerName 'shard-0') is older" in message
         shards.make("shard-0", *(f"shard-name-{i}" for i in range(10)))
         shards.bound(*(f"shard-name-{i}" for i in range(10)))
@@ -199,7 +198,7 @@ def test_a_second_installation_of_the_same_controller_name_stands_back(shards: S
         "shard-0a",
         "shard-0b",
     }
-    until(lambda: shards.condition("Ready", "shard-0")[0] == "True", "its own word again", 60)
+    shards.told("shard-0", "Ready", "Ready", 60)
 
 
 def test_beside_kube_scheduler_and_gates(shards: Shards) -> None:

@@ -31,8 +31,10 @@ class Engine(EngineParts):
             name, None if body is None else bodies.scheduler_name(body)
         )
         mine = body is not None and bodies.controller_name(body) == self.config.controller_name
-        self.swapper.foreign_profile_changed(name, None if mine else body)
-        self.shared_nodes.profile_changed(name, None if mine else body)
+        theirs = None if mine else body
+        if theirs is not None or name in self.records.foreign:
+            self.swapper.foreign_profile_changed(name, theirs)
+            self.shared_nodes.profile_changed(name, theirs)
         if mine or name in self.records.profiles:
             self.swapper.profile_changed(name, body if mine else None)
 
