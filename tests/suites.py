@@ -133,6 +133,7 @@ LONGER: Final = (
     ),
     # Installs into an empty root and environments, and runs there; needs root and a package index.
     Suite("image", 600, tests=("tests/image",), measures=False),
+    Suite("shards", 120, tests=("tests/shards",)),
     Suite("failover-groups", 300, tests=("tests/load/test_group_failover.py",)),
     Suite("memory", 360, tests=("tests/load/test_memory.py",)),
     Suite("faults", 2400, tests=("tests/faults",)),
@@ -160,6 +161,7 @@ GO: Final = frozenset(
         "load",
         "failover",
         "failover-groups",
+        "shards",
         "page-live",
         "memory",
         "faults",
