@@ -6,6 +6,7 @@ what becomes of one's profiles when another one dies.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import subprocess
@@ -125,7 +126,7 @@ def shards(rig: Rig) -> Iterator[Shards]:
         yield shards
         names = [one["metadata"]["name"] for one in client.get(PODS)["items"]]
         mine = [name for name in names if name.startswith("shard")]
-        many(rig, [lambda client, name=name: client.delete(f"{PODS}/{name}") for name in mine])
+        many(rig, [functools.partial(Client.delete, path=f"{PODS}/{name}") for name in mine])
     with contextlib.closing(Client(rig)) as client:
         for name in ("shard-0", "shard-1"):
             client.delete(f"{PROFILES}/{name}")
@@ -158,8 +159,8 @@ def test_pools_that_two_installations_share_are_told(shards: Shards) -> None:
     (note,) = json.loads(told.stdout)["notes"]
     assert note.startswith("shard-0, shard-1 may use nodes that profiles of other installations")
     shards.client.merge(f"{PROFILES}/shard-1", {"spec": affinity(1)})
-    for name in ("shard-0", "shard-1"):
-        shards.told(name, "NodesShared", "PoolsApart")
+    for i in range(2):
+        shards.told(f"shard-{i}", "NodesShared", "PoolsApart")
 
 
 def test_a_name_belongs_to_one_profile_of_all_installations(shards: Shards) -> None:

@@ -23,7 +23,7 @@ class World(StatusWorld):
         return self.condition(kind, name)
 
 
-def theirs(name: str = "theirs", created: str = LATER, **spec: Any) -> dict[str, Any]:
+def theirs(name: str = "theirs", /, *, created: str = LATER, **spec: Any) -> dict[str, Any]:
     """A profile of another installation."""
     return a_body(name, created=created, **{"controllerName": "another", **spec})
 
@@ -159,7 +159,9 @@ def test_shared_nodes_follow_what_others_do() -> None:
     """Their pools change, by a PluginConfig too; their profiles go, or become ours."""
     world = World()
     args = with_pool("a")["pluginConfig"][0]["args"]
-    by_reference = {"pluginConfig": [{"name": "NodeAffinity", "configRef": {"name": "pool"}}]}
+    by_reference: dict[str, Any] = {
+        "pluginConfig": [{"name": "NodeAffinity", "configRef": {"name": "pool"}}]
+    }
     world.see(a_body("mine", **with_pool("a")), theirs(**with_pool("a")))
     seen = [world.told("NodesShared")]
     steps: list[dict[str, Any]] = [
