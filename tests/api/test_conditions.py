@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from moorage.api.conditions import (
     MAX_MESSAGE_CHARACTERS,
+    MAX_OF_OTHERS,
     REFERENCE_REASONS,
     Condition,
     ConditionReason,
@@ -138,6 +139,21 @@ def test_the_time_changes_with_the_status_only() -> None:
         ("Accepted", "InvalidSpec", "2026-05-01T12:01:07Z"),
     ]
     assert [c["type"] for c in merge(second, [GOOD[0]], 3, LATER)] == ["Accepted"]
+
+
+def later(kind: str, **fields: Any) -> dict[str, Any]:
+    """A condition as a later release might write it."""
+    made = {"type": kind, "status": "True", "reason": "New", "message": "", "more": 1}
+    return {**made, "lastTransitionTime": "2026-05-01T12:00:00Z", **fields}
+
+
+def test_conditions_of_other_releases_stay() -> None:
+    """As they are, after ours; a few of them, and only what the API server takes."""
+    half = later("Half", reason=None)
+    (ours, kept) = merge([later("Later"), half, later("Active")], [GOOD[0]], 3, NOW)
+    assert (ours["type"], kept) == ("Accepted", later("Later"))
+    many = merge([later(f"T{i}") for i in range(MAX_OF_OTHERS + 1)], [GOOD[0]], 3, NOW)
+    assert len(many) == 1 + MAX_OF_OTHERS
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ SMALL: Final = {
     "adapters.kube_session.requests:timeout_of": "by our own time-outs",
     "api.decoding:_decoder": "one for each type of ours",
     "apps.install.variants:_parsed": "the files of the wheel",
+    "api.known_status:_schema": "one for each kind of ours",
     "apps.run.plugin_packages:_distributions": "the packages that are installed",
     "core.pods.resource_names:is_extended": (
         "by resource names, of which the API server takes 317 characters"

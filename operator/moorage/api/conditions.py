@@ -17,6 +17,9 @@ from pydantic.alias_generators import to_camel
 
 MAX_MESSAGE_CHARACTERS = 1024
 """Characters of a message; what is longer is cut."""
+MAX_OF_OTHERS = 16
+"""Conditions of other releases that are kept in an object's status."""
+_REQUIRED = ("type", "status", "lastTransitionTime", "reason", "message")
 
 
 class _Explained(enum.StrEnum):
@@ -75,6 +78,9 @@ class ConditionType(_Explained):
             "Unknown: a former revision decides."
         ),
     )
+
+
+_TYPES = frozenset(map(str, ConditionType))
 
 
 class ConditionReason(_Explained):
@@ -240,13 +246,23 @@ def merge(
     generation: int,
     now: datetime.datetime,
 ) -> list[dict[str, Any]]:
-    """The conditions to write, in the results' order.
+    """The conditions to write, in the results' order, then those that only another release knows.
 
-    ``old`` is the list that stands in status, whatever it holds; of it only the times of conditions
-    whose status is the same are kept. ``now`` is aware.
+    ``old`` is the list that stands in status, whatever it holds; of ours only the times of
+    conditions whose status is the same are kept. ``now`` is aware.
     """
     before = {item.get("type"): item for item in old if isinstance(item, Mapping)}
-    return [_condition(result, before.get(result.type), generation, now) for result in results]
+    ours = [_condition(result, before.get(result.type), generation, now) for result in results]
+    others = [dict(item) for item in before.values() if not is_known(item)]
+    return [*ours, *others[:MAX_OF_OTHERS]]
+
+
+def is_known(condition: object) -> bool:
+    """Whether a condition is this release's to judge, as all is that is no whole condition."""
+    if not isinstance(condition, Mapping):
+        return True
+    whole = all(isinstance(condition.get(name), str) for name in _REQUIRED)
+    return not whole or condition["type"] in _TYPES
 
 
 def _condition(

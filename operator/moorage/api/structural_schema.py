@@ -18,6 +18,17 @@ def structural(schema: Mapping[str, Any]) -> dict[str, Any]:
     return _node(schema, schema.get("$defs", {}))
 
 
+def pruned(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value less the fields that a structural schema does not name, at whatever depth. What is
+    of another type than the schema says stays.
+    """
+    if isinstance(value, Mapping) and (fields := schema.get("properties")):
+        return {name: pruned(value[name], fields[name]) for name in value if name in fields}
+    if isinstance(value, (list, tuple)) and "items" in schema:
+        return [pruned(one, schema["items"]) for one in value]
+    return value
+
+
 def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     flat = _flattened(node, definitions)
     made = {key: value for key, value in flat.items() if key not in _DROPPED}

@@ -207,3 +207,30 @@ def test_somebody_who_goes_on_is_mended_ever_more_seldom() -> None:
         world.forge({"activeRevision": f"forged-{i}"}, {})
         writes += world.rounds(1.0)
     assert 10 <= writes <= 40
+
+
+LATER: dict[str, Any] = {
+    "type": "Later",
+    "status": "True",
+    "reason": "New",
+    "message": "",
+    "lastTransitionTime": "2026-05-01T12:00:00Z",
+}
+
+
+def test_what_a_later_release_wrote_into_a_status_stays() -> None:
+    """Its fields and its conditions are there when this replica begins to lead; it is no reason to
+    mend anything, and outlives a mending.
+    """
+    world = Forged()
+    key = "SchedulerProfile", "p"
+    world.forge({"later": {"a": 1}, "conditions": [LATER]}, {"later": 1})
+    assert world.rounds(WRITE_INTERVAL_SECONDS) == 2
+    world.echo()
+    assert world.rounds(3 * WRITE_INTERVAL_SECONDS) == 0
+    world.forge({"activeRevision": "forged"}, {"hash": "forged"})
+    assert world.rounds(WRITE_INTERVAL_SECONDS) == 2
+    status = world.kube.statuses[key]
+    assert (status["activeRevision"] == "forged", status["later"]) == (False, {"a": 1})
+    assert [one["type"] for one in status["conditions"]][-2:] == ["Ready", "Later"]
+    assert world.kube.statuses["PluginConfig", "c"]["later"] == 1

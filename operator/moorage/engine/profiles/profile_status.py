@@ -6,7 +6,7 @@ last written, and that with what the API server shows. Conditions, revisions and
 written at once, those of one object at least a second apart; queue counts when they changed, at
 least 5 s apart per profile, and the leader's renewTime every 30 s, at most 5 writes a second of
 these in all. The status is ours: what somebody else writes there is mended at once, ever more
-seldom while he goes on.
+seldom while he goes on. What this release does not know may be a newer one's, and stays.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionType
+from moorage.api.known_status import known_status
 from moorage.core.structures.catching import Catching
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
@@ -234,7 +235,8 @@ class ProfileStatusWriter:
 
     async def _write(self, desired: DesiredStatus) -> None:
         key, now, spoilt = desired.identity, self._clock.boottime(), self._is_overwritten(desired)
-        strange = bodies.status(desired.body).keys() - desired.status.keys() if spoilt else ()
+        found = known_status(key.kind, bodies.status(desired.body)) if spoilt else {}
+        strange = found.keys() - desired.status.keys()
         try:
             await desired.write(key.name, {**dict.fromkeys(strange), **desired.status})
         except EdgeError as error:
@@ -282,9 +284,10 @@ def _version(body: Body) -> str:
 
 
 def _compared(kind: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The status less what other installations may write into it: who uses a PluginConfig, and
-    whether these run it.
+    """The status less what other releases may write into it, and other installations: who uses a
+    PluginConfig, and whether these run it.
     """
+    status = known_status(kind, status)
     if kind != "PluginConfig":
         return status
     found = status.get("conditions")
