@@ -142,7 +142,6 @@ def test_defaults_are_the_documented_ones() -> None:
     } == {
         ".spec.controllerName": "moorage",
         ".spec.preset": "Default",
-        ".spec.paused": False,
         ".spec.rollout.strategy": "Immediate",
         ".spec.rollout.canary.percent": 10,
         ".spec.rollout.canary.pods": 400,

@@ -214,7 +214,6 @@ def test_good_objects_are_taken(crds: ControlPlane, case: str) -> None:
         spec = {
             "controllerName": "moorage",
             "preset": "Default",
-            "paused": False,
             "suspend": False,
             **spec,
         }

@@ -306,7 +306,9 @@ class SchedulerProfileSpec(SpecModel):
     """How long it waits at most; when unset, the operator's (10)."""
     suspend: bool = False
     """While true, pods stay queued and none is bound."""
-    paused: bool = False
+    # Without a default of the schema: every object would have it then, and replicas of a release
+    # that does not know the field refuse it.
+    paused: bool = Field(default=False, json_schema_extra={"default": None})
     """While true, the revision that decides goes on, whatever else is changed here or in
     PluginConfigs, as a Deployment that is paused is not rolled out.
     """
