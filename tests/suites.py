@@ -64,6 +64,7 @@ UNIT: Final = (
         f"tests/{folder}"
         for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture", "mutants")
     ),
+    "tests/upgrade/test_schema.py",
     "packages/kubefacts/kubefacts_tests",
 )
 ENGINE: Final = ("tests/engine",)
@@ -102,6 +103,7 @@ SUITES: Final = (
     ),
     Suite("real", 720, tests=("tests/real",), options=REAL, measures=False),
     Suite("conformance", 120, tests=("tests/conformance",), measures=False),
+    Suite("rehearsal", 60, tests=("tests/upgrade/test_rehearsal.py",), measures=False),
     Suite("packaging", 60, tests=("tests/packaging",), measures=False),
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL, measures=False),
     Suite("stories", 480, tests=("tests/stories",), options=REAL, measures=False),
@@ -134,6 +136,8 @@ LONGER: Final = (
     # Installs into an empty root and environments, and runs there; needs root and a package index.
     Suite("image", 600, tests=("tests/image",), measures=False),
     Suite("shards", 120, tests=("tests/shards",)),
+    # Builds older releases first, where they are not built yet: needs their commits, and an index.
+    Suite("upgrade", 600, tests=("tests/upgrade/test_side_by_side.py",), measures=False),
     Suite("failover-groups", 300, tests=("tests/load/test_group_failover.py",)),
     Suite("memory", 360, tests=("tests/load/test_memory.py",)),
     Suite("faults", 2400, tests=("tests/faults",)),
@@ -154,6 +158,8 @@ GO: Final = frozenset(
         "real",
         "real-1.36",
         "conformance",
+        "rehearsal",
+        "upgrade",
         "packaging",
         "scenarios",
         "stories",
