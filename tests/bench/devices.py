@@ -6,9 +6,9 @@ starts; both schedulers and the floor take turns. kube-scheduler asks as an admi
 API server never puts off, the others as the operator's ServiceAccount. The floor
 (``device_floor``) sends the same writes by the operator's own client, with more in flight and
 nothing to decide: how fast this API server takes them at all. A rate counts from the first write to
-any of the pods to the last binding (``device_windows``). Per workload the medians are printed, what
-of the processors' time a pod took, and whether the bar holds: 5 times kube-scheduler, or 85 % of
-the floor, whichever is less. It takes about a quarter of an hour.
+any of the pods to the last binding (``device_windows``). Printed per workload: the medians, what of
+the processors' time a pod took, what others took meanwhile, and whether the bar holds: 5 times
+kube-scheduler, or 85 % of the floor, whichever is less. It takes about a quarter of an hour.
 
 Only figures of a machine that does nothing else mean anything.
 """
