@@ -13,7 +13,8 @@ from moorage.apps import resources
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.departures import ASKING, Departure, departure
 from moorage.apps.install.inventories import Inventory, controllers
-from moorage.apps.install.object_keys import INSTANCE, PART_OF, SHARD_OF, Document, key_of
+from moorage.apps.install.object_keys import INSTANCE, PART_OF, Document, key_of
+from moorage.apps.install.variants import Options, documents
 
 NOW: Final = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
 HERE: Final = Installed("moorage-system", "moorage")
@@ -196,16 +197,21 @@ def test_a_role_that_anothers_binding_names_stays() -> None:
 
 
 def test_shards_go_together_or_alone() -> None:
-    """Those of an installation go with it; one by its own name leaves what they share."""
-    shards = [deployment("moorage-system", f"moorage-{i}") for i in range(2)]
-    for one in shards:
-        one["metadata"]["labels"][SHARD_OF] = "moorage"
-    shared = [one for one in applied() if one["kind"] in ("Namespace", "ClusterRole")]
-    found = Inventory([*applied(), *shards, *shared][-len(shards) - len(shared) :])
-    assert len(going(departure(found, HERE, NOW))) == 2 + len(shared)
-    assert going(departure(found, Installed("moorage-system", "moorage-1"), NOW)) == [
-        "Deployment moorage-system/moorage-1"
-    ]
+    """Those of an installation go with it; one by its own name leaves what they share, and the
+    others' own.
+    """
+    objects = documents("default", ["admission"], Options(shards=2))
+    found = Inventory(objects)
+    together = departure(found, HERE, NOW)
+    assert sorted(going(together)) == sorted(str(key_of(one)) for one in objects)
+    alone = departure(found, Installed("moorage-system", "moorage-1"), NOW)
+    gone = [one for step in alone.steps for one in step.documents]
+    assert {one["metadata"]["labels"][INSTANCE] for one in gone} == {"moorage-1"}
+    assert {"Deployment", "ServiceAccount", "Role"} <= {one["kind"] for one in gone}
+    assert not {"Namespace", "ClusterRole", "FlowSchema"} & {one["kind"] for one in gone}
+    assert all(
+        why.endswith("installation moorage-system/moorage-0 is there") for why in alone.stays
+    )
 
 
 def test_nothing_goes_where_nothing_is() -> None:

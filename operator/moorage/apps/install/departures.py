@@ -85,7 +85,7 @@ def _steps(
         ("its pods", pods),
         ("profiles", kinds),
         ("all else", [*rest, *written]),
-        ("the namespace", of(going, NAMESPACE)),
+        ("the namespace, with all that is in it", of(going, NAMESPACE)),
     ):
         if documents:
             yield DepartureStep(what, tuple(documents))

@@ -1,0 +1,176 @@
+"""`moorage uninstall` on the embedded cluster, with its controllers: what it says, and how it
+ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from moorage.apps.authority.authority_setting import Installed
+from moorage.apps.exit_status import ExitStatus
+from moorage.apps.install.cluster_objects import ClusterObjects
+from moorage.apps.install.findings import HELM
+from moorage.apps.install.inventories import CRD, of
+from moorage.apps.install.object_keys import Document, ObjectKey, key_of
+from moorage.apps.install.removing import NotGone
+from moorage.apps.install.uninstalling import Leaving, run
+from moorage.apps.install.variants import Options, documents
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import connected
+from towtank import Cluster
+
+HERE: Final = Leaving(Installed("moorage-system", "moorage"), 30.0, yes=True)
+BLUE: Final = Leaving(Installed("blue-system", "blue"), 30.0, yes=True)
+PROFILE: Final = ObjectKey("moorage.dev/v1alpha1", "SchedulerProfile", "a")
+Uninstall: TypeAlias = Callable[[Leaving], Awaitable[ExitStatus]]
+
+
+def on_a_cluster(scenario: Callable[[ClusterObjects, Uninstall], Awaitable[None]]) -> None:
+    """With nobody's objects, and the command for it."""
+
+    async def all_of_it() -> None:
+        async with Cluster() as made:
+            choice = ClusterChoice(str(made.kubeconfig))
+
+            async def uninstall(asked: Leaving) -> ExitStatus:
+                return await asyncio.to_thread(run, choice, asked)
+
+            async with connected(choice, waits_alone=False) as connection:
+                await scenario(ClusterObjects(connection.session), uninstall)
+
+    asyncio.run(all_of_it())
+
+
+async def install(objects: ClusterObjects, options: Options = Options()) -> list[Document]:  # noqa: B008 - frozen
+    """All of an installation; namespaces and kinds first."""
+    whole = documents("default", ["admission", "assign"], options)
+    first = ("Namespace", CRD)
+    for one in sorted(whole, key=lambda one: one["kind"] not in first):
+        await objects.apply(one)
+    return whole
+
+
+async def left(objects: ClusterObjects, whole: list[Document]) -> list[str]:
+    """Those that are there yet."""
+    return [str(key_of(one)) for one in whole if await _is_there(objects, one)]
+
+
+async def _is_there(objects: ClusterObjects, one: Document) -> bool:
+    return await objects.get(key_of(one)) is not None
+
+
+def profile(controller: str = "moorage") -> Document:
+    """One, of an installation."""
+    spec = {"controllerName": controller, "schedulerName": "a"}
+    metadata = {"name": PROFILE.name}
+    return {
+        "apiVersion": PROFILE.api_version,
+        "kind": PROFILE.kind,
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def test_a_dry_run_only_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """What goes, in order, and the profiles; nothing is written."""
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        whole = await install(objects)
+        await objects.apply(profile())
+        asked = dataclasses.replace(HERE, dry_run=True, yes=False)
+        assert await uninstall(asked) is ExitStatus.YES
+        assert len(await left(objects, whole)) == len(whole)
+
+    on_a_cluster(scenario)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Removing moorage-system/moorage at https://")
+    assert [line.split(":")[0].strip() for line in lines[1:]] == [
+        "what asks the operator",
+        "the operator",
+        "its pods",
+        "profiles",
+        "all else",
+        "the namespace, with all that is in it",
+        "1 SchedulerProfile with all PluginConfigs",
+    ]
+
+
+def test_two_leave_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first one takes nothing that the other needs; the last one takes the kinds, too."""
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        ours = await install(objects)
+        options = Options(namespace="blue-system", name="blue", controller_name="blue")
+        theirs = await install(objects, options)
+        await objects.apply(profile("blue"))
+        assert await uninstall(HERE) is ExitStatus.YES
+        kinds = [str(key_of(one)) for one in of(ours, CRD)]
+        assert await left(objects, ours) == kinds
+        assert len(await left(objects, theirs)) == len(theirs)
+        assert await objects.get(PROFILE) is not None
+        assert await uninstall(BLUE) is ExitStatus.YES
+        assert not await left(objects, theirs)
+
+    on_a_cluster(scenario)
+    said = capsys.readouterr().out
+    assert "Stays: CustomResourceDefinition pluginconfigs.moorage.dev: installation blue-s" in said
+
+
+def test_profiles_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    """With their kinds; a second time they go."""
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        whole = await install(objects)
+        await objects.apply(profile())
+        await uninstall(dataclasses.replace(HERE, keep_profiles=True))
+        assert await left(objects, whole) == [str(key_of(one)) for one in of(whole, CRD)]
+        assert await objects.get(PROFILE) is not None
+        await uninstall(HERE)
+        assert not await left(objects, whole)
+
+    on_a_cluster(scenario)
+    assert "Stays: " in capsys.readouterr().out
+
+
+def altered(one: Document, **metadata: Any) -> Document:
+    """With other metadata."""
+    return {**one, "metadata": {**one["metadata"], **metadata}}
+
+
+def test_what_helm_manages_is_helms() -> None:
+    """Nothing is removed."""
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        whole = await install(objects)
+        (service, *_) = of(whole, "Service")
+        await objects.apply(altered(service, annotations={HELM: "moorage"}))
+        with pytest.raises(NotGone, match="helm uninstall moorage -n moorage-system, then"):
+            await uninstall(HERE)
+        assert len(await left(objects, whole)) == len(whole)
+
+    on_a_cluster(scenario)
+
+
+def test_what_does_not_go_is_named() -> None:
+    """With the finalizer that somebody else has set; once that is gone, a second time ends it."""
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        whole = await install(objects)
+        (config,) = of(whole, "ConfigMap")
+        await objects.apply(altered(config, finalizers=["example.com/a"]))
+        with pytest.raises(NotGone) as error:
+            await uninstall(dataclasses.replace(HERE, seconds=3.0))
+        assert str(error.value).splitlines() == [
+            "all else: still there after 3 s:",
+            "  ConfigMap moorage-system/moorage-config: its finalizers: example.com/a",
+        ]
+        await objects.apply(config)
+        assert await uninstall(HERE) is ExitStatus.YES
+        assert not await left(objects, whole)
+
+    on_a_cluster(scenario)
