@@ -138,6 +138,7 @@ LONGER: Final = (
     Suite("shards", 120, tests=("tests/shards",)),
     # Builds older releases first, where they are not built yet: needs their commits, and an index.
     Suite("upgrade", 600, tests=("tests/upgrade/test_side_by_side.py",), measures=False),
+    Suite("leaving", 180, tests=("tests/leaving",), measures=False),
     Suite("failover-groups", 300, tests=("tests/load/test_group_failover.py",)),
     Suite("memory", 360, tests=("tests/load/test_memory.py",)),
     Suite("faults", 2400, tests=("tests/faults",)),
@@ -168,6 +169,7 @@ GO: Final = frozenset(
         "failover",
         "failover-groups",
         "shards",
+        "leaving",
         "page-live",
         "memory",
         "faults",

@@ -170,6 +170,7 @@ def test_uninstall_with_the_operator_running(place: ControlPlane) -> None:
         there.nothing_is_left()
 
 
+@pytest.mark.parametrize("place", [REAL], indirect=True)
 def test_kubectl_with_the_operator_gone(place: ControlPlane) -> None:
     """Whoever forgets the components has webhooks and policies left, which `moorage uninstall`
     finds; a second time it finds nothing.
