@@ -5,17 +5,20 @@ the way out is one command.
 from __future__ import annotations
 
 import json
+import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from moorage.adapters.answers import list_at
 from moorage.api.v1alpha1.common import API_VERSION, CONFIGS_PATH
 from moorage.apps.authority.authority_setting import VALIDATING
+from moorage.apps.install.object_keys import PART_OF
 from moorage.ports.errors import EdgeError, Forbidden, Retryable
 from moorage.ports.http_calls import HttpCall, HttpSession
 
 WAY_OUT: Final = "kubectl delete validatingwebhookconfiguration"
 _ASKED_ABOUT: Final = "pluginconfigs"
+_OURS: Final = urllib.parse.urlencode({"labelSelector": f"{PART_OF}=moorage"})
 _UNANSWERED: Final = "failed calling webhook"
 _PROBE: Final = {
     "apiVersion": API_VERSION,
@@ -31,7 +34,7 @@ async def unanswered(session: HttpSession, *, led: bool | None) -> tuple[str, st
     Without the right to try, it is wrong where nobody is ``led``.
     """
     try:
-        found = await list_at(session, HttpCall("GET", VALIDATING))
+        found = await list_at(session, HttpCall("GET", f"{VALIDATING}?{_OURS}"))
     except EdgeError:
         return "", ""
     names = [one["metadata"]["name"] for one in found.items or () if _asks(one)]
