@@ -94,16 +94,17 @@ class Installed:
         name = "validatingwebhookconfiguration/moorage"
         self.rig.kubectl("patch", name, "--type=json", "-p", json.dumps(moves))
 
-    def command(self, *words: str) -> str:
-        """What `moorage` prints."""
+    def command(self, *words: str, status: int = 0) -> str:
+        """What `moorage` prints, and that it ends so."""
         done = subprocess.run(
             [sys.executable, "-I", "-m", "moorage", *words, "--kubeconfig", self.rig.kubeconfig],
             env=self.rig.environment,
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
             timeout=60,
         )
+        assert done.returncode == status, done.stderr
         return done.stdout
 
     def apply(self, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> str:
@@ -244,6 +245,9 @@ def test_where_nobody_answers_two_kinds_wait_and_nothing_else(installed: Install
     rig.kubectl("create", "configmap", "other", "--from-literal=a=b")
     rig.kubectl("create", "namespace", "other")
     rig.kubectl("delete", "sprof", "before")
+    told = installed.command("status", status=1)
+    assert "Nobody can change profiles: webhook moorage is not answered: " in told
+    assert "Next: kubectl delete validatingwebhookconfiguration moorage" in told
     rig.kubectl("delete", "validatingwebhookconfiguration", "moorage")
     until(lambda: _passes(installed), "the way out", 10)
 
