@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.load.test_failover import writes
+from tests.load.test_failover import PROFILES, writes
 from tests.load.traffic import Traffic, accepted_binds, overcommitted, wait_all_bound
+from tests.rig.objects import apply
 from tests.rig.operators import Operator, until
 from tests.upgrade.clusters import Cluster, condition
 from tests.upgrade.releases import PREVIOUS, Release
-from tests.upgrade.test_schema import RELEASED
+from tests.upgrade.test_schema import RELEASED, definition, status
 
 RATE, SECONDS = 20, 40
 
@@ -145,6 +146,29 @@ def test_a_field_that_the_older_one_does_not_know(cluster: Cluster) -> None:
     cluster.wait_told("assigned", back, "False")
     cluster.wait_told("web", back, "True")
     cluster.bind("web")
+
+
+def test_what_a_later_release_writes_stays(cluster: Cluster, release: Release) -> None:
+    """Fields and conditions of a status that this release has no word for, on an API server whose
+    definitions have them.
+    """
+    if release is not PREVIOUS:
+        pytest.skip("no older release takes part in it")
+    cluster.upgrade()
+    body = definition("schedulerprofiles")
+    status(body)["properties"]["later"] = {"type": "string"}
+    apply(cluster.rig, body)
+    first = cluster.newer("newer-0")
+    cluster.profile("web")
+    found = cluster.wait_told("web", first, "True")
+    later = {**condition(found, "Ready"), "type": "Later", "reason": "New"}
+    written = {"later": "x", "conditions": [*found["conditions"], later]}
+    cluster.client.merge(f"{PROFILES}/web/status", {"status": written})
+    second = cluster.newer("newer-1")
+    hand_over(cluster, first, second)
+    cluster.profile("web", weights={"NodeAffinity": 7})
+    found = cluster.wait_told("web", second, "True")
+    assert (found["later"], condition(found, "Later")) == ("x", later)
 
 
 def test_recordings_are_read(cluster: Cluster, release: Release, tmp_path: Path) -> None:

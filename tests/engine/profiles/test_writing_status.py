@@ -218,15 +218,19 @@ LATER: dict[str, Any] = {
 }
 
 
-def test_what_a_later_release_wrote_into_a_status_stays() -> None:
-    """Its fields and its conditions are there when this replica begins to lead; it is no reason to
-    mend anything, and outlives a mending.
-    """
+@pytest.mark.parametrize("before", [True, False], ids=["before-we-lead", "while-we-lead"])
+def test_what_a_later_release_wrote_into_a_status_stays(before: bool) -> None:
+    """Its fields and its conditions are no reason to mend anything, and outlive a mending."""
     world = Forged()
     key = "SchedulerProfile", "p"
-    world.forge({"later": {"a": 1}, "conditions": [LATER]}, {"later": 1})
-    assert world.rounds(WRITE_INTERVAL_SECONDS) == 2
-    world.echo()
+    if before:
+        world.forge({"later": {"a": 1}, "conditions": [LATER]}, {"later": 1})
+        assert world.rounds(WRITE_INTERVAL_SECONDS) == 2
+        world.echo()
+    else:
+        world.rounds(WRITE_INTERVAL_SECONDS)
+        ours = world.kube.statuses[key]["conditions"]
+        world.forge({"later": {"a": 1}, "conditions": [LATER, *ours]}, {"later": 1})
     assert world.rounds(3 * WRITE_INTERVAL_SECONDS) == 0
     world.forge({"activeRevision": "forged"}, {"hash": "forged"})
     assert world.rounds(WRITE_INTERVAL_SECONDS) == 2

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.conditions import ConditionType
+from moorage.api.conditions import ConditionType, is_known
 from moorage.api.known_status import known_status
 from moorage.core.structures.catching import Catching
 from moorage.engine.live_revisions import LiveRevisions
@@ -189,9 +189,11 @@ class ProfileStatusWriter:
         )
 
     def _old_conditions(self, key: ObjectIdentity, body: Body) -> Sequence[object]:
+        """Those that the API server shows, where ours are as we wrote them last."""
+        shown = bodies.status(body).get("conditions")
         written = self._written.get(key)
-        found = (written.status if written is not None else bodies.status(body)).get("conditions")
-        return found if isinstance(found, list) else []
+        ours = filter(is_known, written.status["conditions"]) if written is not None else ()
+        return [*(shown if isinstance(shown, list) else ()), *ours]
 
     # ---- writing ---------------------------------------------------------------------------------
 
@@ -315,7 +317,8 @@ def _contains(status: object, ours: object) -> bool:
 
 
 def _without_lagging(status: StatusBody) -> StatusBody:
-    """The status less what may lag."""
+    """The status less what may lag, and less what only another release knows."""
     shown = {key: value for key, value in status.items() if key not in _LAGGING}
+    shown["conditions"] = list(filter(is_known, status["conditions"]))
     leader = status.get("leader") or {}
     return {**shown, "leader": {key: value for key, value in leader.items() if key != "renewTime"}}
