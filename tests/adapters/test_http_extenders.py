@@ -546,6 +546,24 @@ def test_trust(case: str, certified: Certified, stranger: Certified) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("key", ["ca.crt", "tls.crt", "tls.key"])
+@pytest.mark.parametrize("text", ["hunter2", "hunter2 \u00e9", "-----BEGIN X-----\nhunter2\n"])
+def test_a_secret_that_cannot_be_used_is_not_shown(
+    key: str, text: str, certified: Certified
+) -> None:
+    """Whoever may write a profile may name any Secret of the operator's namespace."""
+
+    async def scenario() -> None:
+        async with asking() as them, certified.serving() as url:
+            good = {"ca.crt": certified.ca, "tls.crt": certified.ca, "tls.key": b""}
+            them.kube.secrets["tls"] = {**good, key: text.encode()}
+            with pytest.raises(Retryable, match="Secret 'tls' cannot be used") as caught:
+                await them.ask("filter", them.extender(url=url, secret="tls"))
+            assert "hunter2" not in str(caught.value)
+
+    asyncio.run(scenario())
+
+
 def test_client_certificates(certified: Certified, stranger: Certified) -> None:
     """Shown where the Secret has one; a server that wants another one is told by its refusal."""
 

@@ -10,6 +10,7 @@ import pytest
 
 from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, HttpKubeReader
 from moorage.adapters.replica_leases import ReplicaLeases
+from moorage.ports.access_rights import AccessRight
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.kube import PodNode, PodRef, ReplicaAnnouncement, StoredRevision
 from moorage.ports.serving import ServedAt
@@ -277,16 +278,35 @@ def test_a_lease_is_named_by_a_status_that_anyone_may_have_written(
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_allowed_asks_for_the_subresource(allowed: bool) -> None:
-    """pods/binding is resource pods, subresource binding."""
+    """pods/binding is resource pods, subresource binding, everywhere and of any name."""
     http, _, kube = reads()
     http.answers.append(json.dumps({"status": {"allowed": allowed}}).encode())
-    assert asyncio.run(kube.allowed("create", "", "pods/binding")) is allowed
+    assert asyncio.run(kube.allowed(AccessRight("create", "", "pods/binding"))) is allowed
     spec = json.loads(http.calls[0].body)["spec"]
     assert spec["resourceAttributes"] == {
         "verb": "create",
         "group": "",
         "resource": "pods",
         "subresource": "binding",
+        "namespace": "",
+        "name": "",
+    }
+
+
+def test_a_right_to_one_object_is_asked_for_by_its_name() -> None:
+    """A role may give it with resourceNames, and then no other question is answered with yes."""
+    http, _, kube = reads()
+    http.answers.append(json.dumps({"status": {"allowed": True}}).encode())
+    right = AccessRight("get", "", "secrets", home=True, name="extender")
+    assert asyncio.run(kube.allowed(right))
+    spec = json.loads(http.calls[0].body)["spec"]
+    assert spec["resourceAttributes"] == {
+        "verb": "get",
+        "group": "",
+        "resource": "secrets",
+        "subresource": "",
+        "namespace": "sys",
+        "name": "extender",
     }
 
 

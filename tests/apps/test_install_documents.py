@@ -134,7 +134,7 @@ def rules(bodies: list[Body]) -> Iterator[tuple[str, Body]]:
 
 
 def test_an_observer_reads() -> None:
-    """It writes its Leases and asks who may do what, nothing else."""
+    """It writes its Leases and profiles' statuses, and asks who may do what, nothing else."""
     writes = {
         (kind, resource, verb)
         for kind, rule in rules(DOCUMENTS["observer"])
@@ -142,8 +142,10 @@ def test_an_observer_reads() -> None:
         for verb in rule["verbs"]
         if verb not in READING
     }
-    lease = {("Role", "leases", verb) for verb in ("create", "delete", "patch", "update")}
-    assert writes == lease | {("ClusterRole", review, "create") for review in REVIEWS}
+    lease = {("Role", "leases", verb) for verb in ("create", "delete", "patch")}
+    status = {("ClusterRole", "schedulerprofiles/status", "patch")}
+    asks = {("ClusterRole", review, "create") for review in REVIEWS}
+    assert writes == lease | status | asks
 
 
 def test_ha_is_on_a_node_each() -> None:

@@ -27,7 +27,8 @@ from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
 from moorage.engine.binding.actors.contract import ActorTools, PermitWait
 from moorage.engine.binding.actors.guarded import guarded_actor
-from moorage.engine.profiles.replica_monitor import AccessRight, rights_to
+from moorage.engine.profiles.required_rights import rights_to
+from moorage.ports.access_rights import AccessRight
 from moorage.ports.errors import Conflict, Retryable
 from moorage.ports.stored_kinds import kind_of
 from tests.builders import make_pod

@@ -29,6 +29,7 @@ from moorage.core.objects.resource_claims import (
 )
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.objects.workloads import PodDisruptionBudget
+from moorage.ports.access_rights import AccessRight
 from moorage.ports.errors import Conflict, EvictionBlocked, Invalid, NotFound
 from moorage.ports.kube import (
     ListedPage,
@@ -613,10 +614,10 @@ class InMemoryKube:
         await self._turn("quarantined")
         return dict(self.quarantine)
 
-    async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
+    async def allowed(self, right: AccessRight) -> bool:
         """Everything but ``forbidden``."""
         await self._turn("allowed")
-        return (verb, group, resource) not in self.forbidden
+        return right[:3] not in self.forbidden
 
     # ---- inside ----------------------------------------------------------------------------------
 

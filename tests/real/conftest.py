@@ -3,13 +3,14 @@ for the whole run.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
+from tests.real import completeness
 from tests.rig import ControlPlane, DevRig, Kwok, Rig
 from tests.rig.controllers import Controllers
 from tests.rig.objects import create
@@ -29,6 +30,28 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "new_rig" in metafunc.fixturenames:
         servers = SERVERS[:1] if metafunc.definition.get_closest_marker("real_only") else SERVERS
         metafunc.parametrize("new_rig", servers, indirect=True, scope="session")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests about the whole run come last."""
+    completeness.put_last(items)
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Those of the embedded cluster are another suite's."""
+    for item in items:
+        if item.get_closest_marker("embedded") is None:
+            completeness.missed(item.config, item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Keep which test was skipped or failed, in any of its phases."""
+    report = yield
+    if not report.passed:
+        completeness.missed(item.config, item.nodeid)
+    return report
 
 
 @pytest.fixture(scope="session")

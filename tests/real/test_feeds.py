@@ -24,6 +24,7 @@ from moorage.adapters.system_clock import SystemClock
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.engine.profiles.stored_revisions import named
+from moorage.ports.access_rights import AccessRight
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.event_recorder import Event, ObjectRef
 from moorage.ports.kube import PodRef, ReplicaAnnouncement, StoredRevision, UnreadableObject
@@ -340,8 +341,11 @@ def test_revisions_and_replicas(rig: ControlPlane, run: Run) -> None:
         await announcer.withdraw("host_1")
         assert await reads.replicas() == []
         await writes.delete_replica("host_1")
-        assert await reads.allowed("create", "", "pods/binding")
-        assert await reads.allowed("delete", "", "nodes") is not rig.guarded
+        lost = edge.pod("lost")  # as where the answer to a write was lost
+        assert await reads.pod_node(lost) == ""
+        assert await reads.resource_claim(PLACE, "lost") is None
+        assert await reads.allowed(AccessRight("create", "", "pods/binding"))
+        assert await reads.allowed(AccessRight("delete", "", "nodes")) is not rig.guarded
 
     run(scenario)
 

@@ -17,6 +17,7 @@ from tests.rig.objects import apply, create, delete
 from tests.rig.operators import Operator, install, until
 
 GROUP = "scheduling.x-k8s.io"
+VOLCANO = "scheduling.volcano.sh"
 LABEL = f"{GROUP}/pod-group"
 PLACE = "gangs"
 NUMBER = {"type": "integer", "format": "int32"}
@@ -29,29 +30,28 @@ SCHEMA = {
         }
     },
 }
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {
-        "name": f"podgroups.{GROUP}",
-        "annotations": {
-            "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/50"
+
+
+def crd(group: str, version: str) -> dict[str, Any]:
+    """That of a PodGroup."""
+    approved = "https://github.com/kubernetes-sigs/scheduler-plugins/pull/50"
+    served = {"name": version, "served": True, "storage": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"podgroups.{group}",
+            "annotations": {"api-approved.kubernetes.io": approved},
         },
-    },
-    "spec": {
-        "group": GROUP,
-        "names": {"kind": "PodGroup", "plural": "podgroups"},
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1alpha1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": SCHEMA},
-            }
-        ],
-    },
-}
+        "spec": {
+            "group": group,
+            "names": {"kind": "PodGroup", "plural": "podgroups"},
+            "scope": "Namespaced",
+            "versions": [{**served, "schema": {"openAPIV3Schema": SCHEMA}}],
+        },
+    }
+
+
 PROFILE = {
     "apiVersion": "moorage.dev/v1alpha1",
     "kind": "SchedulerProfile",
@@ -112,12 +112,12 @@ class World:
         )
 
 
-def member(name: str, **annotations: str) -> dict[str, Any]:
-    """A pod of the group that fills one of our nodes."""
+def member(name: str, *, cpu: str = "5", **annotations: str) -> dict[str, Any]:
+    """A pod of the group, which fills one of our nodes unless told otherwise."""
     container = {
         "name": "main",
         "image": "registry.example/app:1",
-        "resources": {"requests": {"cpu": "5"}},
+        "resources": {"requests": {"cpu": cpu}},
     }
     selector = {"topology.kubernetes.io/zone": f"zone-{PLACE}"}
     return {
@@ -146,17 +146,18 @@ def pod_group(least: int) -> dict[str, Any]:
 
 @pytest.fixture
 def world(rig: ControlPlane) -> Iterator[World]:
-    """The operator leads; the CRD is there."""
+    """The operator leads; the CRDs are there, of scheduler-plugins and of Volcano."""
     kubeconfig = install(rig)
     with contextlib.ExitStack() as stack:
         world = World(rig, stack.enter_context(contextlib.closing(Client(rig))))
         objects = (
-            CRD,
+            crd(GROUP, "v1alpha1"),
+            crd(VOLCANO, "v1beta1"),
             PROFILE,
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}},
         )
         world.apply(*objects)
-        rig.establish(f"podgroups.{GROUP}")
+        rig.establish(f"podgroups.{GROUP}", f"podgroups.{VOLCANO}")
         stack.callback(delete, rig, *objects)
         stack.callback(world.no_nodes)
         stack.enter_context(Operator(rig, kubeconfig, PLACE)).wait_logged("leading")
@@ -165,7 +166,7 @@ def world(rig: ControlPlane) -> Iterator[World]:
 
 def test_a_gang_is_bound_whole_or_not_at_all(world: World) -> None:
     """It says what to create, how many are here and what they lack; then there is a node more, and
-    all three are bound.
+    all three are bound. So is a group of Volcano's, which its pods name in an annotation.
     """
     world.nodes("gangs-0", "gangs-1")
     world.apply(member("a"), member("b"))
@@ -185,3 +186,12 @@ def test_a_gang_is_bound_whole_or_not_at_all(world: World) -> None:
         "gangs-1",
         "gangs-2",
     }
+    pair = [member(name, cpu="10m") for name in ("d", "e")]
+    for one in pair:
+        one["metadata"] |= {"labels": {}, "annotations": {"scheduling.k8s.io/group-name": "duo"}}
+    world.apply(*pair)
+    world.said("d", f"there is no PodGroup {PLACE}/duo ({VOLCANO}/v1beta1)")
+    meta = {"name": "duo", "namespace": PLACE}
+    group = {"apiVersion": f"{VOLCANO}/v1beta1", "kind": "PodGroup", "metadata": meta}
+    world.apply({**group, "spec": {"minMember": 2}})
+    until(lambda: {"d", "e"} <= set(world.bound()), "both", 15)

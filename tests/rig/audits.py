@@ -79,14 +79,14 @@ class Bind(msgspec.Struct, frozen=True):
     received: datetime
 
 
-def read(log: Path) -> Iterator[AuditEvent]:
+def read(log: Path, about: str = "") -> Iterator[AuditEvent]:
     """The events of an audit log so far, in the order of their ends; a line still being written is
-    left out.
+    left out. With ``about`` only lines in which this text stands.
     """
-    decoder = msgspec.json.Decoder(AuditEvent)
+    decoder, wanted = msgspec.json.Decoder(AuditEvent), about.encode()
     with log.open("rb") as lines:
         for line in lines:
-            if line.endswith(b"\n"):
+            if line.endswith(b"\n") and wanted in line:
                 yield decoder.decode(line)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from tests.rig import audits
+from tests.rig import audits, rights
 from tests.rig.base import ControlPlane
 from tests.rig.certificates import Authority, write_token_key
 from tests.rig.processes import Child, RigError, free_ports, wait_until
@@ -85,11 +85,12 @@ class Rig(ControlPlane):
         return self
 
     def stop(self) -> None:
-        """Kill both servers and remove the folder."""
+        """Kill both servers and remove the folder; what the operator asked for is kept."""
         for child in (self._apiserver, self._etcd):
             if child:
                 child.stop()
         self._apiserver = self._etcd = None
+        rights.control_plane_stopped(self.audit_log)
         self._home.cleanup()
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
@@ -133,6 +134,7 @@ class Rig(ControlPlane):
             self._apiserver_command(), self.folder / "kube-apiserver.log", self.environment
         )
         wait_until(self._ready, [self._etcd, self._apiserver], "kube-apiserver's start")
+        rights.control_plane_started(self.audit_log)
 
     def _ready(self) -> bool:
         """Ready, and past making the namespaces that every cluster has, which it does a little

@@ -16,6 +16,7 @@ from moorage.adapters.answers import DECODE_ERRORS, decoded
 from moorage.core.objects.meta import Struct
 from moorage.core.objects.resource_claims import ResourceClaim
 from moorage.ports import quarantine_record
+from moorage.ports.access_rights import AccessRight
 from moorage.ports.clock import Clock
 from moorage.ports.errors import NotFound, Retryable
 from moorage.ports.http_calls import HttpCall, HttpSession, next_page
@@ -279,14 +280,17 @@ class HttpKubeReader:
             return {}
         return quarantine_record.parse_annotations(lease.metadata.annotations)
 
-    async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
-        """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in
-        pods/binding.
-        """
-        name, _, subresource = resource.partition("/")
-        attributes = {"verb": verb, "group": group, "resource": name, "subresource": subresource}
-        if home:
-            attributes["namespace"] = self._namespace
+    async def allowed(self, right: AccessRight) -> bool:
+        """Ask with a SelfSubjectAccessReview."""
+        resource, _, subresource = right.resource.partition("/")
+        attributes = {
+            "verb": right.verb,
+            "group": right.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": self._namespace if right.home else "",
+            "name": right.name,
+        }
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",

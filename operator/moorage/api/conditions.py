@@ -137,10 +137,13 @@ class ConditionReason(_Explained):
     # Permitted
     RBAC_MISSING = (
         "RBACMissing",
-        "The service account lacks a right; the message has verb and resource.",
+        (
+            "The service account lacks a right; the message has verb and resource. Pods wait "
+            "where nothing can be decided or bound without it."
+        ),
     )
     # Active
-    WAITING = "Waiting", "desiredRevision is not swapped in yet."
+    WAITING = "Waiting", "desiredRevision is not swapped in yet, or waits for objects or rights."
     SUSPENDED = "Suspended", "spec.suspend is true: pods stay queued."
     PAUSED = (
         "Paused",

@@ -80,6 +80,7 @@ class Engine(EngineParts):
             "loop": self.loop.run,
             "swapping": lambda: self.swapper.run(self.config.swap_debounce),
             "survey": self.replica_monitor.run,
+            "rights": self.rights_monitor.run,
             "trials": self.trials.run,
             "status": self.profile_status.run,
             "time": self._tick,

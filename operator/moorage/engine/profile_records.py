@@ -15,6 +15,7 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
 from moorage.api.resolved_profile import Resolution
+from moorage.core.framework.holds import SUSPENDED, Hold, lacks, waits_for
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.core.trials.trial import ProfileTrial
 from moorage.ports.event_recorder import Event, ObjectRef
@@ -85,6 +86,10 @@ class ProfileRecord:
     """Resources that the revision would decide by and that are not up to date yet."""
     waits_for: tuple[str, ...] = ()
     """The same of the active revision: while there are any, its pods are held."""
+    lacks: tuple[str, ...] = ()
+    """Rights without which the active revision cannot decide, or have done what it decides: the
+    same.
+    """
 
     @property
     def uid(self) -> str:
@@ -114,6 +119,15 @@ class ProfileRecord:
     def suspended(self) -> bool:
         """Whether its pods are to stay queued."""
         return bodies.suspended(self.reconciled)
+
+    @property
+    def hold(self) -> Hold | None:
+        """Why its pods are not tried, whatever revision decides; None where they are."""
+        if self.suspended:
+            return SUSPENDED
+        if self.lacks:
+            return lacks(self.lacks)
+        return waits_for(self.waits_for) if self.waits_for else None
 
     @property
     def paused(self) -> bool:

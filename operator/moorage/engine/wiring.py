@@ -38,7 +38,7 @@ from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.engine.intake.synced_kinds import SyncedKinds
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecords
-from moorage.engine.profiles.activation import RevisionActivator, SwapTargets
+from moorage.engine.profiles.activation import RevisionActivator, RevisionNeeds, SwapTargets
 from moorage.engine.profiles.admission import AdmissionJudge
 from moorage.engine.profiles.assignment_reviews import AssignmentReviews
 from moorage.engine.profiles.assignments import Assignments
@@ -51,6 +51,7 @@ from moorage.engine.profiles.profile_status import ProfileStatusWriter
 from moorage.engine.profiles.quarantine import PluginQuarantine
 from moorage.engine.profiles.replica_monitor import ReplicaMonitor
 from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver
+from moorage.engine.profiles.rights_monitor import RightsMonitor
 from moorage.engine.profiles.shared_nodes import SharedNodes
 from moorage.engine.profiles.stored_revisions import StoredRevisions
 from moorage.engine.profiles.swap import ProfileSwapper
@@ -248,6 +249,7 @@ class EngineParts:
             self.unmatched_pods,
             self.latest_pods,
             changed,
+            ports.rights_in_doubt,
         )
         self._wire_trials(resolver)
         self.swapper = ProfileSwapper(
@@ -263,7 +265,13 @@ class EngineParts:
             ports=ports,
         )
         self.admission_judge = AdmissionJudge(self.records, resolver, self.config.controller_name)
-        self.quarantine = PluginQuarantine(registry, ports.reads, ownership.own_lease, self.swapper)
+        self._wire_monitors(registry, changed)
+
+    def _wire_monitors(self, registry: Registry, changed: asyncio.Event) -> None:
+        """What looks at this replica's own state, and the others'."""
+        ports, inputs = self.ports, self.status_inputs
+        lease = self.swapper.ownership.own_lease
+        self.quarantine = PluginQuarantine(registry, ports.reads, lease, self.swapper)
         self.replica_monitor = ReplicaMonitor(
             live=self.live,
             records=self.records,
@@ -274,15 +282,25 @@ class EngineParts:
             ports=ports,
         )
 
+        self.rights_monitor = RightsMonitor(
+            live=self.live,
+            records=self.records,
+            inputs=inputs,
+            activator=self.trials.activator,
+            status=self.profile_status,
+            ports=ports,
+        )
+
     def _wire_trials(self, resolver: ProfileResolver) -> None:
         """How a revision comes to decide."""
         ports = self.ports
         targets = SwapTargets(self.queue, self.context.evaluator, self.under_way)
+        needs = RevisionNeeds(self.synced, self.status_inputs.rights)
         self.trials = ProfileTrials(
             live=self.live,
             records=self.records,
             stored=StoredRevisions(ports.reads, ports.writes, resolver),
-            activator=RevisionActivator(self.live, targets, self.synced, ports),
+            activator=RevisionActivator(self.live, targets, needs, ports),
             bound=self.context,
             status=self.profile_status,
             ports=ports,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 
 from moorage.core.columns.changes import NO_JOURNAL, Journal
@@ -25,4 +26,8 @@ class Ports:
     announcer: ReplicaAnnouncer
     extenders: ExtenderClient
     election: Election
+    rights_in_doubt: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    """Set where rights may be others than they were: a request was answered with 403, or profiles
+    are others.
+    """
     journal: Journal = dataclasses.field(default_factory=lambda: NO_JOURNAL)

@@ -13,6 +13,7 @@ from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod
 from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from moorage.ports.access_rights import AccessRight
 
 T_contra = TypeVar("T_contra", contravariant=True)
 T_co = TypeVar("T_co", covariant=True)
@@ -376,10 +377,8 @@ class KubeReader(Protocol):
         (``ports.quarantine_record``).
         """
 
-    async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
-        """Whether our service account holds this right everywhere, or with ``home`` in our own
-        namespace (SelfSubjectAccessReview).
-        """
+    async def allowed(self, right: AccessRight) -> bool:
+        """Whether our service account holds this right (SelfSubjectAccessReview)."""
 
 
 class ReplicaAnnouncer(Protocol):

@@ -24,6 +24,7 @@ from moorage.core.objects.workloads import PodDisruptionBudget, Service, Service
 from moorage.core.queue.queued_pod import QueueState
 from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.ports.access_rights import AccessRight
 from moorage.ports.kube import UnreadableObject
 from moorage.ports.stored_kinds import POD_GROUPS, STORED_KINDS, StoredKind
 from tests.builders import make_node, make_pod
@@ -247,7 +248,7 @@ def test_a_right_that_only_some_profiles_need_is_missing_for_those_alone() -> No
         ),
     )
     asyncio.run(engine.swapper.reconcile())
-    engine.replica_monitor.inputs.missing_for = {SERVICES: ("list services",)}
+    engine.status_inputs.rights.replace([AccessRight("list", "", "services")])
     asyncio.run(engine.profile_status.write_due())
     kube: InMemoryKube = engine.profile_status._writes  # type: ignore[assignment]
     said = {

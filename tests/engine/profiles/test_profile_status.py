@@ -15,6 +15,7 @@ from moorage.engine.profiles.profile_status import (
     RETRY_INTERVAL_SECONDS,
     WRITE_INTERVAL_SECONDS,
 )
+from moorage.ports.access_rights import AccessRight
 from moorage.ports.errors import Conflict, EdgeError, Fenced, Forbidden, NotFound, Retryable
 from moorage.ports.kube import ReplicaAnnouncement
 from moorage.ports.leadership import Leadership
@@ -200,13 +201,14 @@ def test_conditions(case: str) -> None:
 def test_missing_rights_are_named() -> None:
     """Permitted has verb and resource; the profile goes on as well as it can."""
     world = World().see(a_body("p"))
-    world.engine.replica_monitor.inputs.missing_rights = ("create pods/binding", "list nodes")
+    lacking = AccessRight("create", "events.k8s.io", "events"), AccessRight("list", "", "nodes")
+    world.engine.status_inputs.rights.replace(lacking)
     world.round()
     permitted, ready = world.conditions()["Permitted"], world.conditions()["Ready"]
     assert (permitted["status"], permitted["reason"], permitted["message"]) == (
         "False",
         "RBACMissing",
-        "create pods/binding; list nodes",
+        "list nodes; create events.events.k8s.io",
     )
     assert (ready["status"], ready["reason"]) == ("False", "RBACMissing")
 

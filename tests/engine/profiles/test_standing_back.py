@@ -16,11 +16,12 @@ from moorage.core.objects.meta import Namespace, ObjectMeta
 from moorage.core.objects.pods import SchedulingGate
 from moorage.engine.intake.synced_kinds import SyncedKinds
 from moorage.engine.profile_records import ProfileRecords
-from moorage.engine.profiles.activation import RevisionActivator, SwapTargets
+from moorage.engine.profiles.activation import RevisionActivator, RevisionNeeds, SwapTargets
 from moorage.engine.profiles.desired_status import StatusBuilder
 from moorage.engine.profiles.ownership import ProfileOwnership
 from moorage.engine.profiles.profile_conditions import StatusInputs
 from moorage.engine.profiles.profile_status import WRITE_INTERVAL_SECONDS, ProfileStatusWriter
+from moorage.engine.profiles.required_rights import MissingRights
 from moorage.engine.profiles.resolving import PluginConfigResults
 from moorage.engine.profiles.stored_revisions import StoredRevisions, by_profile
 from moorage.engine.profiles.swap import ProfileSwapper
@@ -73,11 +74,12 @@ class World(Bench):
             self.live, self.records, statuses, self.kube, self.clock
         )
         targets = SwapTargets(self.queue, self.context.evaluator, self.under_way)
+        needs = RevisionNeeds(SyncedKinds(()), MissingRights())
         trials = ProfileTrials(
             live=self.live,
             records=self.records,
             stored=StoredRevisions(self.kube, self.kube, RESOLVER),
-            activator=RevisionActivator(self.live, targets, SyncedKinds(()), self.ports),
+            activator=RevisionActivator(self.live, targets, needs, self.ports),
             bound=self.context,
             status=self.reconciler,
             ports=self.ports,

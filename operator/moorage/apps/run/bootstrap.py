@@ -7,6 +7,7 @@ configuration says.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import functools
 import logging
@@ -28,7 +29,7 @@ from moorage.adapters.https_server import (
     ServerTrust,
 )
 from moorage.adapters.kube_reads import HttpKubeReader
-from moorage.adapters.kube_session import KubeSession, KubeSource
+from moorage.adapters.kube_session import KubeSession, ResponseObserver
 from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.leader_election import LeaderElectionTimes, LeaderElector, SingleReplica
 from moorage.adapters.lease_store import KubeLeaseStore
@@ -51,6 +52,7 @@ from moorage.apps.run.recorded_past import past_of
 from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.review_serving import AdmissionEdges
 from moorage.apps.run.serving_place import certificates_of, configz, host_name, served_at
+from moorage.apps.run.sessions import Sessions, doubting, open_session
 from moorage.apps.run.side_loop import OneLoop, Side, Tasks, on_the_side
 from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import SupervisedParts, Supervisor
@@ -72,7 +74,6 @@ from moorage.engine.reports.kubelet_rejections import FailedPod
 from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
 from moorage.ports.bundle import Ports
 from moorage.ports.clock import Clock
-from moorage.ports.errors import EdgeError
 from moorage.ports.kube import (
     FAILED_PODS,
     LIVE_PODS,
@@ -81,15 +82,10 @@ from moorage.ports.kube import (
     KubeWriter,
     ReflectorSink,
 )
-from moorage.ports.leadership import Elector, Fence, late_seconds
+from moorage.ports.leadership import Elector, Fence
 from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
-
-WARM_CONNECTIONS = 16
-"""Opened before the first decision, so that the first bindings of a new leader do not wait for TLS
-handshakes.
-"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,11 +115,12 @@ async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
     """Make and join all parts; nothing runs yet. Raises KubeconfigError, CertificateError,
     ValueError for half a plugin.
     """
-    main = given.session or await _session(config, given)
+    in_doubt, observe = asyncio.Event(), given.telemetry.request
+    main = given.session or await _session(config, given, doubting(observe, in_doubt))
     aside = given.side_session
     if aside is None:
-        aside = await given.side.run(_session(config, given))
-    sessions = _Sessions(main, aside)
+        aside = await given.side.run(_session(config, given, observe))
+    sessions = Sessions(main, aside, in_doubt)
     try:
         supervisor = _assemble(config, given, sessions)
     except BaseException:
@@ -134,19 +131,7 @@ async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
     return supervisor
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Sessions:
-    """One for each loop: connections belong to the loop that opened them."""
-
-    main: KubeSession
-    side: KubeSession
-
-    async def close(self, side: Side) -> None:
-        await self.main.close()
-        await side.run(self.side.close())
-
-
-def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessions) -> Supervisor:
+def _assemble(config: OperatorConfiguration, given: Overrides, sessions: Sessions) -> Supervisor:
     clock, telemetry, side, session = given.clock, given.telemetry, given.side, sessions.main
     home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
     fence = given.fence or Fence(clock.boottime)
@@ -167,17 +152,17 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         announcer=ReplicaLeases(session, clock, home, served),
         extenders=extenders,
         election=elector,
+        rights_in_doubt=sessions.rights_in_doubt,
         journal=recorder or NO_JOURNAL,
     )
     engine = Engine(config, ports, resolver, given.registry, given.actors)
-    told = LeaseEvents(events, *home)
+    rates, told = RecentRates(telemetry.attempt_durations, clock), LeaseEvents(events, *home)
     recording = state_recording.joined(recorder, engine, session.call, telemetry, told)
     kopf, reviews = _kopf(config, given, engine, fence, sessions)
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
     checks = _livez(clock, fence, state, pulse, watches), _readyz(feeds, kopf, elector)
-    rates = RecentRates(telemetry.attempt_durations, clock)
     page = _page(engine, given, sessions.side, rates, resolver)
     endpoints = _endpoints(config, given, checks, _debug_pages(engine, side, rates), page)
     server = _server(config, given, endpoints, certificates, sessions.side)
@@ -200,7 +185,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
             **recording.tasks,
         },
         prepare=lambda: ensure_namespace(session, clock, home[0]),
-        warm=lambda: _warm(session),
+        warm=sessions.warm,
         sever=session.sever,
         on_leading=lambda: _on_leading(telemetry, comparison, recording, home[1]),
         close=lambda: _close(sessions, extenders, recording, page, side),
@@ -211,13 +196,10 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-async def _session(config: OperatorConfiguration, given: Overrides) -> KubeSession:
-    connection = config.client_connection
-    source = KubeSource(connection.kubeconfig, connection.master)
-    # The identity tells replicas apart in the API server's audit log.
-    user_agent = f"moorage/{moorage.__version__} {given.identity}"
-    late = late_seconds(config.leader_election.lease_duration)
-    return await KubeSession.open(source, user_agent, given.clock, given.telemetry.request, late)
+async def _session(
+    config: OperatorConfiguration, given: Overrides, observe: ResponseObserver
+) -> KubeSession:
+    return await open_session(config, given.identity, given.clock, observe)
 
 
 def _elector(
@@ -240,7 +222,7 @@ def _kopf(
     given: Overrides,
     engine: Engine,
     fence: Fence,
-    sessions: _Sessions,
+    sessions: Sessions,
 ) -> tuple[EmbeddedKopf, Tasks]:
     """Kopf, and what runs on the side so that reviews come to it."""
     session, refused = sessions.main, given.telemetry.connection_refused
@@ -380,7 +362,7 @@ def _report(
 
 
 async def _close(
-    sessions: _Sessions,
+    sessions: Sessions,
     extenders: HttpExtenderClient,
     recording: RecordingParts,
     page: OperatorPage,
@@ -390,10 +372,3 @@ async def _close(
     await recording.close()
     await extenders.close()
     await sessions.close(side)
-
-
-async def _warm(session: KubeSession) -> None:
-    try:
-        await session.warm(WARM_CONNECTIONS)
-    except EdgeError as error:
-        log.warning("connections could not be opened ahead: %s", error)

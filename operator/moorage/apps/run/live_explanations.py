@@ -26,7 +26,7 @@ from moorage.apps.worlds.world import World, empty_context
 from moorage.core.columns.changes import Entry
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.explaining.pending_pods import Limits
-from moorage.core.framework.holds import SUSPENDED, Hold, waits_for
+from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod
@@ -140,11 +140,8 @@ class LiveExplanations:
     def _holds(self) -> Iterator[tuple[str, Hold]]:
         """By schedulerName, why pods are not tried."""
         for record in self._engine.records.profiles.values():
-            name = bodies.scheduler_name(record.body)
-            if record.suspended:
-                yield name, SUSPENDED
-            elif record.waits_for:
-                yield name, waits_for(record.waits_for)
+            if (hold := record.hold) is not None:
+                yield bodies.scheduler_name(record.body), hold
 
     def _wait(self, uid: str) -> Document | None:
         """Where it waits and until when, as far as the queue knows."""

@@ -23,11 +23,14 @@ EVENTS_TO_REGISTER: tuple[ClusterEventWithHint, ...] = (
     ClusterEventWithHint(EventResource.ANY, ActionType.ALL),
 )
 """What may free such a pod: nobody knows, so anything."""
-SECRETS = RequiredAccess(("get",), "", "secrets", own_namespace_only=True)
-"""What it takes to have an extender's certificates."""
 MAX_PRIORITY = 10
 """The best that an extender says of a node."""
 DEFAULT_TIMEOUT_SECONDS = 5.0
+
+
+def secret_access(name: str) -> RequiredAccess:
+    """What it takes to have an extender's certificates from the Secret of this name."""
+    return RequiredAccess(("get",), "", "secrets", own_namespace_only=True, name=name)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -18,6 +18,11 @@ class Hold(NamedTuple):
 SUSPENDED: Final = Hold("Suspended", "is suspended")
 
 
+def lacks(rights: Iterable[str]) -> Hold:
+    """Of a profile that cannot do without rights which the operator does not have."""
+    return Hold("ProfileWaiting", f"waits until the operator has the right to {', '.join(rights)}")
+
+
 def waits_for(kinds: Iterable[str]) -> Hold:
     """Of a profile that decides by kinds of objects which are not up to date."""
     return Hold("ProfileWaiting", f"waits until {', '.join(kinds)} are up to date")

@@ -60,6 +60,8 @@ class RequiredAccess(NamedTuple):
     resource: str
     own_namespace_only: bool = False
     """Only in the operator's own namespace."""
+    name: str = ""
+    """Of the one object that it is done to; "" for any."""
 
 
 @dataclasses.dataclass(frozen=True)

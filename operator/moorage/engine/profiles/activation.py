@@ -12,12 +12,13 @@ import logging
 from moorage.api.resolved_profile import Resolution
 from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated, ProfileHeld
 from moorage.core.framework.evaluation.evaluator import Evaluator
-from moorage.core.framework.holds import SUSPENDED, Hold, waits_for
+from moorage.core.framework.holds import Hold
 from moorage.core.framework.revisions import Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.intake.synced_kinds import SyncedKinds
 from moorage.engine.live_revisions import LiveRevisions, LiveTrial
 from moorage.engine.profile_records import ActiveRevision, ProfileRecord
+from moorage.engine.profiles.required_rights import MissingRights
 from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.ports.bundle import Ports
 
@@ -33,17 +34,25 @@ class SwapTargets:
     under_way: PodsUnderWay
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class RevisionNeeds:
+    """What a revision needs so that it may decide."""
+
+    synced: SyncedKinds
+    rights: MissingRights
+
+
 class RevisionActivator:
     """Has a revision decide for a profile, holds it, or ends it, in one synchronous step."""
 
     def __init__(
-        self, live: LiveRevisions, targets: SwapTargets, synced: SyncedKinds, ports: Ports
+        self, live: LiveRevisions, targets: SwapTargets, needs: RevisionNeeds, ports: Ports
     ) -> None:
         self._live = live
         self._queue = targets.queue
         self._evaluator = targets.evaluator
         self._under_way = targets.under_way
-        self._synced = synced
+        self._needs = needs
         self._clock = ports.clock
         self._journal = ports.journal
         self._events = ports.events
@@ -135,12 +144,9 @@ class RevisionActivator:
         if record.active is None:
             return
         revision = record.active.revision
-        name, hold = revision.scheduler_name, None
-        record.waits_for = self._synced.missing(revision)
-        if record.suspended:
-            hold = SUSPENDED
-        elif record.waits_for:
-            hold = waits_for(record.waits_for)
+        record.waits_for = self._needs.synced.missing(revision)
+        record.lacks = self._needs.rights.holding(revision)
+        name, hold = revision.scheduler_name, record.hold
         if hold != self._live.holds.get(name):
             self._note_hold(name, hold)
         config = None if hold else record.active.resolution.queue_config
@@ -163,7 +169,7 @@ class RevisionActivator:
         """Whether a revision would decide by objects that are not up to date yet; then it waits for
         them, and says so.
         """
-        record.missing_kinds = self._synced.missing(resolution.revision)
+        record.missing_kinds = self._needs.synced.missing(resolution.revision)
         record.waiting_reason = (
             f"{', '.join(record.missing_kinds)} are not up to date yet"
             if record.missing_kinds

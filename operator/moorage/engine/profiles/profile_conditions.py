@@ -6,26 +6,20 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from moorage.api import conditions
 from moorage.api.conditions import ConditionReason, ConditionResult, ConditionType
-from moorage.core.framework.extenders import SECRETS
-from moorage.core.framework.registry import RequiredAccess
-from moorage.core.framework.revisions import FieldError, Revision
+from moorage.core.framework.revisions import FieldError
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
 from moorage.engine.profiles.assignments import Assignments, assignment_condition
+from moorage.engine.profiles.required_rights import MissingRights
 from moorage.engine.profiles.shared_nodes import SharedNodes
 from moorage.engine.profiles.trial_reports import activity, progressing
 from moorage.ports.kube import ReplicaAnnouncement
-from moorage.ports.stored_kinds import StoredKind, kinds_of
 
 StatusBody = dict[str, Any]
-RequiredRight: TypeAlias = StoredKind | RequiredAccess
-"""A kind that plugins read, or what an actor does at the API server: only some profiles need the
-rights to it.
-"""
 
 
 @dataclasses.dataclass(slots=True)
@@ -36,10 +30,7 @@ class StatusInputs:
     """
 
     replicas: tuple[ReplicaAnnouncement, ...] = ()
-    missing_rights: tuple[str, ...] = ()
-    """Those that every profile needs."""
-    missing_for: Mapping[RequiredRight, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    """Those that only profiles need whose plugins read the kind, or whose actors do this."""
+    rights: MissingRights = dataclasses.field(default_factory=MissingRights)
     assignments: Assignments = dataclasses.field(default_factory=Assignments)
     shared_nodes: SharedNodes = dataclasses.field(
         default_factory=lambda: SharedNodes(ProfileRecords())
@@ -82,24 +73,12 @@ def condition_for(
     return ConditionResult(kind, False, errors[0].reason, "; ".join(map(str, errors)))
 
 
-def rights_required_by(revision: Revision, *, observes: bool = False) -> list[RequiredRight]:
-    """What a revision's plugins and extenders need beside what every profile needs. An observer
-    reads what they decide by, and does none of what they do.
+def rights_missing(record: ProfileRecord, inputs: StatusInputs) -> Sequence[str]:
+    """What the service account may not do of all that this profile needs, by its spec and by the
+    revision that decides.
     """
-    if observes:
-        return [*kinds_of(revision)]
-    secrets = [SECRETS] if any(extender.secret for extender in revision.extenders) else []
-    return [*kinds_of(revision), *revision.writes, *secrets]
-
-
-def rights_missing(record: ProfileRecord, inputs: StatusInputs) -> list[str]:
-    """What the service account may not do of all that this profile needs."""
     made = record.resolution.made if record.resolution is not None else None
-    needs = rights_required_by(made, observes=inputs.observes) if made is not None else []
-    return [
-        *inputs.missing_rights,
-        *(right for need in needs for right in inputs.missing_for.get(need, ())),
-    ]
+    return tuple(dict.fromkeys((*inputs.rights.of(made), *record.lacks)))
 
 
 def _permitted(record: ProfileRecord, inputs: StatusInputs) -> ConditionResult:
@@ -121,7 +100,7 @@ def _active(record: ProfileRecord) -> ConditionResult:
 
 def _idle(record: ProfileRecord) -> str:
     """Why it places no pods, "" where some revision of it does."""
-    places = record.active is not None and not record.waits_for
+    places = record.active is not None and not record.waits_for and not record.lacks
     return "" if places else activity_of(record)[1]
 
 
@@ -143,6 +122,8 @@ def activity_of(record: ProfileRecord) -> tuple[ConditionReason, str]:
     if record.waits_for:
         text = f"{revision} waits: {', '.join(record.waits_for)} are not up to date yet"
         return ConditionReason.WAITING, text
+    if record.lacks:
+        return ConditionReason.WAITING, f"{revision} waits for rights of the operator"
     if record.suspended:
         return ConditionReason.SUSPENDED, "spec.suspend is true: pods stay queued"
     if record.trial is not None and tried and active.revision.id != desired:

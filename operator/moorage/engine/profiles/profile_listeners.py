@@ -31,11 +31,14 @@ class ProfileReports:
     pods: LatestPods
     changed: asyncio.Event
     """Set for ``ReplicaMonitor``."""
+    rights_in_doubt: asyncio.Event
+    """Set for ``RightsMonitor``."""
 
     def profiles_reconciled(self) -> None:
         """Statuses are written, and pods that no valid profile serves have it explained."""
         self.status.notify()
         self.changed.set()
+        self.rights_in_doubt.set()
         self.invalid.profiles_reconciled()
         self.pods.report_waiting_aside()
 

@@ -114,7 +114,7 @@ class ProfileTrials:
 
     async def _look_after(self, record: ProfileRecord, kept: _Kept) -> None:
         trial, now = kept.trial, self.ports.clock.boottime()
-        if record.suspended or record.waits_for:
+        if record.hold is not None:
             kept.running.paired_at = now
         elif not trial.final and now >= kept.running.paired_at + trial.plan.deadline_seconds:
             trial.verdict = Verdict.TOO_FEW_PODS
