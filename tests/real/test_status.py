@@ -19,7 +19,7 @@ from tests.rig.demo import node
 from tests.rig.objects import create
 from tests.rig.operators import Operator, install, until
 
-PLACE = "looked-at"
+PLACE = "asked-about"
 
 
 def a_pod(name: str, cpu: str, gate: str = "") -> dict[str, Any]:

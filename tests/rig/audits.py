@@ -64,6 +64,12 @@ class AuditEvent(msgspec.Struct, frozen=True, rename="camel"):
     # None when the connection broke before there was a response.
     response_status: Answer | None = None
     request_object: Any = None
+    annotations: dict[str, str] = {}
+
+    @property
+    def forbidden(self) -> bool:
+        """Whether a right was missing; what admission refuses has the same status."""
+        return self.annotations.get("authorization.k8s.io/decision") == "forbid"
 
 
 class Bind(msgspec.Struct, frozen=True):

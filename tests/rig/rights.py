@@ -143,5 +143,4 @@ def _asked(event: AuditEvent, target: Target) -> Asked:
     name = target.name if target.resource in _BY_NAME else ""
     right = Right(event.verb, target.api_group, resource, target.namespace, name)
     agent = re.sub(r"_[0-9a-f]{8}$", "", event.user_agent)
-    refused = event.response_status is not None and event.response_status.code == 403
-    return Asked(right, agent, refused)
+    return Asked(right, agent, event.forbidden)
