@@ -40,14 +40,19 @@ def place(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
             if not kubectl.exists():
                 pytest.skip("NOT TESTED: there is no kubectl, and no Go to build it with")
             rig = stack.enter_context(DevRig(kubectl, ()))
+        made = "serviceaccounts", *(["configmaps"] if request.param == REAL else [])
         with contextlib.closing(Client(rig)) as client:
-            until(lambda: "default" in _in(client, "default"), "a ServiceAccount")
+            for plural in made:
+                until(lambda plural=plural: _in_each(client, plural), f"{plural} of namespaces")
         yield rig
 
 
-def _in(client: Client, namespace: str) -> list[str]:
-    path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
-    return [one["metadata"]["name"] for one in client.get(path)["items"]]
+def _in_each(client: Client, plural: str) -> bool:
+    """Whether controllers have made one of these in every namespace, as they do."""
+    spaces = {one["metadata"]["name"] for one in client.get("/api/v1/namespaces")["items"]}
+    usual = ("default", "kube-root-ca.crt")
+    found = [one["metadata"] for one in client.get(f"/api/v1/{plural}")["items"]]
+    return spaces == {one["namespace"] for one in found if one["name"] in usual}
 
 
 def everything(client: Client) -> dict[Name, dict[str, Any]]:
