@@ -33,7 +33,7 @@ from moorage.apps.commands.output_files import write_text
 from moorage.apps.commands.standard_streams import open_closed_streams, written_out
 from moorage.apps.explain import command as explaining
 from moorage.apps.fit import fit_command as fitting
-from moorage.apps.install import uninstall_command
+from moorage.apps.install import install_command, uninstall_command
 from moorage.apps.recordings import recording_commands
 from moorage.apps.revisions import typed as revisions
 from moorage.apps.simulate import simulate_command as simulating
@@ -383,6 +383,7 @@ for reading in (
     app.command()(reading)
 app.command()(revisions.rollback)
 app.command()(authority_command.admission_ca)
+app.command()(install_command.install)
 app.command()(uninstall_command.uninstall)
 
 

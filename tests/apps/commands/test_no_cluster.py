@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "explain": "explain pod a",
     "fit": "fit -f {folder}/pod.yaml",
     "history": "history a",
+    "install": "install",
     "queue": "queue",
     "record": "record -o {folder}/a.rec",
     "rollback": "rollback a --yes",

@@ -29,15 +29,16 @@ from moorage.adapters.admission_certificates import (
 )
 from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.worlds.cluster_choice import ClusterChoice
-from moorage.apps.worlds.reaching import Connection, connected, with_right
+from moorage.apps.worlds.reaching import connected, with_right
 from moorage.ports.errors import EdgeError, NotFound
-from moorage.ports.http_calls import HttpCall
+from moorage.ports.http_calls import HttpCall, HttpSession
 
 VALIDATING: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 MUTATING: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 """That of component assign-webhook."""
 RENEW_BEFORE: Final = AUTHORITY_LIFETIME / 3
 """An authority that ends so soon is no longer good."""
+RIGHT: Final = "get, create and update secrets there, get and update webhooks"
 _MANAGER: Final = "fieldManager=moorage-admission-ca"
 
 
@@ -82,33 +83,42 @@ def run(cluster: ClusterChoice, place: Installed, steps: Steps) -> ExitStatus:
 async def _run(cluster: ClusterChoice, place: Installed, steps: Steps) -> ExitStatus:
     async with connected(cluster) as connection:
         try:
-            await _set(connection, place, steps)
+            _, told = await authorized(connection.session, place, steps)
         except NotFound as error:
             first = "apply the component admission first: kubectl apply -k manifests/components"
             raise NoAnswer(f"{error}; {first}/admission") from error
         except EdgeError as error:
-            right = "get, create and update secrets there, get and update webhooks"
-            raise NoAnswer(with_right(error, right)) from error
+            raise NoAnswer(with_right(error, RIGHT)) from error
+    for line in told:
+        print(line)
     return ExitStatus.YES
 
 
-async def _set(connection: Connection, place: Installed, steps: Steps) -> None:
-    store = SecretStore(connection.session, place.namespace, f"{place.name}-admission-tls")
+async def authorized(
+    session: HttpSession, place: Installed, steps: Steps, *, has_webhooks: bool = True
+) -> tuple[bytes, list[str]]:
+    """The authorities that API servers are to believe, from a Secret that has one now, and what was
+    done. Webhooks may be missing where there are to be some later. Raises NoAnswer, NotFound,
+    EdgeError.
+    """
+    store = SecretStore(session, place.namespace, f"{place.name}-admission-tls")
     secret = await _read(store)
     before: SecretData = secret.data if secret is not None else {}
     data = due(before, place, datetime.datetime.now(datetime.UTC), renew=steps.renew)
-    told = [
-        await _have_believed(connection, path, authorities(data), steps)
-        for path in (f"{VALIDATING}/{place.name}", f"{MUTATING}/{place.name}-assign")
-    ]
+    told = []
+    for path in (f"{VALIDATING}/{place.name}", f"{MUTATING}/{place.name}-assign"):
+        needed = has_webhooks and path.startswith(VALIDATING)
+        if await _have_believed(session, path, authorities(data), steps, needed=needed):
+            told.append(_said(steps, f"{path.rpartition('v1/')[2]} believes the authority"))
     if data != before:
-        _say(steps, f"{store} has an authority until {until(data):%F}")
+        told.append(_said(steps, f"{store} has an authority until {until(data):%F}"))
         if secret is None and not steps.dry_run:
             await store.create(place.labels, data)
         elif secret is not None and not steps.dry_run:
             await store.replace(secret.holding(data))
-    elif not any(told):
-        print(f"nothing to do: the authority is good until {until(data):%F}")
+    elif not told:
+        told.append(f"nothing to do: the authority is good until {until(data):%F}")
+    return authorities(data), told
 
 
 async def _read(store: SecretStore) -> StoredSecret | None:
@@ -118,22 +128,23 @@ async def _read(store: SecretStore) -> StoredSecret | None:
         return None
 
 
-async def _have_believed(connection: Connection, path: str, bundle: bytes, steps: Steps) -> bool:
+async def _have_believed(
+    session: HttpSession, path: str, bundle: bytes, steps: Steps, *, needed: bool
+) -> bool:
     """Write the authorities into these webhooks; False where they are there. Raises NotFound where
-    there are no webhooks, but for those that are seldom there.
+    there are no webhooks that are ``needed``.
     """
     try:
-        webhooks = json.loads(await connection.session.call(HttpCall("GET", path)))
+        webhooks = json.loads(await session.call(HttpCall("GET", path)))
     except NotFound:
-        if path.startswith(MUTATING):
+        if not needed:
             return False
         raise
     if (believing := believed(webhooks, bundle)) == webhooks:
         return False
-    _say(steps, f"{path.rpartition('v1/')[2]} believes the authority")
     if not steps.dry_run:
         content = json.dumps(believing).encode()
-        await connection.session.call(HttpCall("PUT", f"{path}?{_MANAGER}", content))
+        await session.call(HttpCall("PUT", f"{path}?{_MANAGER}", content))
     return True
 
 
@@ -169,5 +180,5 @@ def believed(webhooks: Mapping[str, Any], bundle: bytes) -> dict[str, Any]:
     return {**webhooks, "webhooks": changed}
 
 
-def _say(steps: Steps, what: str) -> None:
-    print(f"{'would do: ' if steps.dry_run else ''}{what}")
+def _said(steps: Steps, what: str) -> str:
+    return f"{'would do: ' if steps.dry_run else ''}{what}"

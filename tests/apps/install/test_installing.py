@@ -1,0 +1,181 @@
+"""`moorage install` on the embedded cluster, as it is typed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from moorage.api import yaml_documents
+from moorage.apps import resources
+from moorage.apps.cli import app
+from moorage.apps.install.object_keys import ObjectKey, key_of
+from moorage.apps.install.variants import Options, documents, every_kind
+from tests.apps.install.playing import Played, played
+
+NAMESPACE = "moorage-system"
+POLICY = ObjectKey("networking.k8s.io/v1", "NetworkPolicy", "moorage", NAMESPACE)
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    status: int
+    text: str
+    errors: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What it said."""
+        return self.text.splitlines()
+
+
+def typed(*words: str) -> Done:
+    """`moorage install` with these words."""
+    done = CliRunner().invoke(app, ["install", *words])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def scenario(of: Callable[[Played], Awaitable[None]]) -> None:
+    """On a cluster of its own."""
+
+    async def whole() -> None:
+        async with played() as there:
+            await of(there)
+
+    asyncio.run(whole())
+
+
+async def install(there: Played, *words: str) -> Done:
+    """What `moorage install` does there."""
+    return await asyncio.to_thread(typed, *words, "--kubeconfig", str(there.kubeconfig))
+
+
+async def versions(there: Played) -> dict[ObjectKey, Any]:
+    """The resourceVersion of each object of ours, but for those that controllers write."""
+    found = await there.objects.list_ours(every_kind())
+    return {
+        key_of(one): one["metadata"].get("generation") or one["metadata"]["resourceVersion"]
+        for one in found
+    }
+
+
+def test_install_again_and_as_another_variant() -> None:
+    """The first makes all, and waits until a replica leads; the second changes nothing; what is
+    in the set no more is removed, and nothing of others.
+    """
+    other = documents("observer", (), Options(name="other"))
+
+    async def of(there: Played) -> None:
+        first = await install(there, "--component", "network-policy")
+        assert (first.status, first.errors) == (0, "")
+        assert first.lines[0].startswith("Moorage works as moorage-system/moorage at https://")
+        assert first.lines[0].endswith(" leads, 2 of 2 replicas answer.")
+        assert "NetworkPolicy moorage-system/moorage" in first.lines[1]
+        before = await versions(there)
+        assert POLICY in before
+        again = await install(there, "--component", "network-policy")
+        assert again.status == 0
+        assert again.lines[1].startswith("  nothing has changed: ")
+        assert await versions(there) == before
+        for body in other:
+            if body["kind"] == "ClusterRole":
+                await there.objects.apply(body)
+        observing = await install(there, "--variant", "observer")
+        assert observing.status == 0
+        wanted = documents("observer", (), Options())
+        roles = [one for one in other if one["kind"] == "ClusterRole"]
+        assert {*await versions(there)} == {key_of(one) for one in (*wanted, *roles)}
+        (removed,) = (line for line in observing.lines if line.startswith("  removed: "))
+        assert "ClusterRole moorage-deciding" in removed
+        assert "NetworkPolicy moorage-system/moorage" in removed
+
+    scenario(of)
+
+
+def test_shards() -> None:
+    """Each has a leader of its own."""
+
+    async def of(there: Played) -> None:
+        done = await install(there, "--shards", "2", "--replicas", "1", "--name", "harbor")
+        assert (done.status, done.errors) == (0, "")
+        for line, name in zip(done.lines, ("harbor-0", "harbor-1"), strict=False):
+            assert line.startswith(f"Moorage works as moorage-system/{name} at ")
+            assert f": {name}-" in line
+        assert "  left out" not in "".join(done.lines)
+        assert done.lines[-1] == "Profiles choose it by spec.controllerName: harbor-0, harbor-1"
+
+    scenario(of)
+
+
+def test_where_it_does_not_work() -> None:
+    """What is wrong is said, what is done stays, and what was to go does not go yet."""
+
+    async def of(there: Played) -> None:
+        there.plays = False
+        failed = await install(there, "--timeout", "1s")
+        assert failed.status == 1
+        said = "Moorage does not work, after 1 s: 0 of 2 pods Ready."
+        assert failed.lines[0] == said
+        assert any(
+            line.startswith("  Deployment moorage-system/moorage: Avail") for line in failed.lines
+        )
+        assert sum(line.startswith("  Pod moorage-") for line in failed.lines) == 2
+        assert "  Lease moorage-system/moorage: nobody holds it" in failed.lines
+        assert failed.lines[-1].startswith("Next: mend that")
+        there.plays = True
+        mended = await install(there)
+        assert mended.status == 0
+        assert mended.lines[1].startswith("  nothing has changed: ")
+
+    scenario(of)
+
+
+def test_what_the_api_server_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named, with its words."""
+
+    async def of(there: Played) -> None:
+        old = documents("default", (), Options())
+        (deployment,) = (one for one in old if one["kind"] == "Deployment")
+        await there.objects.apply(next(one for one in old if one["kind"] == "Namespace"))
+        labels = {**deployment["spec"]["selector"]["matchLabels"], "older": "yes"}
+        deployment["spec"]["selector"]["matchLabels"] = labels
+        deployment["spec"]["template"]["metadata"]["labels"] = labels
+        await there.objects.apply(deployment)
+        refused = await install(there)
+        assert (refused.status, refused.lines) == (1, [])
+        assert refused.errors.startswith(
+            "moorage: the API server refuses Deployment moorage-system/moorage: "
+        )
+        assert "immutable" in refused.errors
+
+    scenario(of)
+
+
+@pytest.mark.parametrize("variant", resources.variants())
+def test_a_dry_run_prints_yaml(variant: str) -> None:
+    """It asks no cluster; each object comes after what it needs."""
+    components = [] if variant == "observer" else ["--component", "admission"]
+    done = typed("--variant", variant, *components, "--dry-run", "--kubeconfig", "/absent")
+    assert (done.status, done.errors) == (0, "")
+    found = yaml_documents.load_all(done.text)
+    wanted = documents(variant, components[1:], Options())
+    assert sorted(map(key_of, found)) == sorted(map(key_of, wanted))
+    assert all(one in wanted for one in found)
+    kinds = [one["kind"] for one in found]
+    order = ["CustomResourceDefinition", "Namespace", "ClusterRole", "ConfigMap", "Deployment"]
+    if components:
+        order.append("ValidatingWebhookConfiguration")
+    places = [kinds.index(one) for one in order]
+    assert places == sorted(places)
+
+
+def test_what_was_typed_wrong() -> None:
+    """Nobody is asked."""
+    done = typed("--variant", "hah", "--kubeconfig", "/absent")
+    assert (done.status, done.text) == (2, "")
+    assert done.errors.startswith("moorage: --variant hah: use one of default, ")
