@@ -133,6 +133,7 @@ LONGER: Final = (
         options=("--kubernetes=1.36", *REAL),
         commands=(("python", "tests/tools/assets.py", "1.36"),),
     ),
+    Suite("installing", 420, tests=("tests/installing",), measures=False),
     # Installs into an empty root and environments, and runs there; needs root and a package index.
     Suite("image", 600, tests=("tests/image",), measures=False),
     Suite("shards", 120, tests=("tests/shards",)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 from typing import Any
 
@@ -18,7 +19,7 @@ from moorage.apps.install.applying import (
     stage,
     stale,
 )
-from moorage.apps.install.cluster_objects import KindNotServed
+from moorage.apps.install.cluster_objects import FIELD_MANAGER, KindNotServed
 from moorage.apps.install.object_keys import Document, Kind, ObjectKey, key_of
 from moorage.apps.install.variants import Options, documents
 from moorage.ports.errors import Conflict, EdgeError, Invalid, Retryable
@@ -58,7 +59,13 @@ class FakeObjects:
                 state = "True" if self.served else "False"
                 conditions = [{"type": "Established", "status": state, "message": "not yet"}]
                 status = {"status": {"conditions": conditions}}
-            metadata = {**document["metadata"], "resourceVersion": str(self.version), "uid": "u"}
+            written = {"manager": FIELD_MANAGER, "time": self.version}
+            metadata = {
+                **document["metadata"],
+                "resourceVersion": str(self.version),
+                "uid": "u",
+                "managedFields": [written],
+            }
             self.stored[key] = {**document, "metadata": metadata, "sent": document, **status}
         return self.stored[key]
 
@@ -110,6 +117,23 @@ def test_a_second_time_nothing_changes() -> None:
     asyncio.run(again.apply([*ALL[:-1], {**ALL[-1], "spec": {}}]))
     assert (again.changes.made, again.changes.changed) == ([], [key_of(ALL[-1])])
     assert len(again.changes.unchanged) == len(ALL) - 1
+
+
+def test_what_controllers_write_is_no_change_of_ours() -> None:
+    """Between a look and the write a status may change."""
+    objects = FakeObjects()
+    asyncio.run(applying(objects)[0].apply(ALL))
+    (deployment,) = (one for one in ALL if one["kind"] == "Deployment")
+    looked_at = copy.deepcopy(objects.stored[key_of(deployment)])
+    looked_at["metadata"]["resourceVersion"] = "older"
+
+    async def get(_: ObjectKey) -> Document:
+        return looked_at
+
+    objects.get = get  # type: ignore[assignment]
+    again, _ = applying(objects)
+    asyncio.run(again.apply([deployment]))
+    assert again.changes.unchanged == [key_of(deployment)]
 
 
 def test_what_is_stale() -> None:

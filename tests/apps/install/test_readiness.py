@@ -89,7 +89,8 @@ def test_the_leader_is_known_by_its_own_lease() -> None:
 
 def wait(*sights: Sight | Retryable, seconds: float = 5.0) -> tuple[Sight, list[str], EagerClock]:
     """What comes of these sights, one a second; the last one stays."""
-    clock, said, left = EagerClock(), [], [*sights]
+    clock, left = EagerClock(), [*sights]
+    said: list[str] = []
 
     async def look() -> Sight:
         found = left.pop(0) if len(left) > 1 else left[0]

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from moorage.apps.exit_status import CommandError, ExitStatus
-from moorage.apps.install.cluster_objects import KindNotServed
+from moorage.apps.install.cluster_objects import FIELD_MANAGER, KindNotServed
 from moorage.apps.install.object_keys import Document, ObjectKey, key_of
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, Invalid, Retryable
@@ -122,7 +122,7 @@ class Applying:
             raise InstallationFailed(f"the API server refuses {key}: {error.message}") from error
         if before is None:
             self.changes.made.append(key)
-        elif _version(before) != _version(after):
+        elif _has_changed(before["metadata"], after["metadata"]):
             self.changes.changed.append(key)
         else:
             self.changes.unchanged.append(key)
@@ -160,5 +160,16 @@ class Applying:
                 await self._clock.sleep(max(error.after, _POLL_SECONDS))
 
 
-def _version(document: Document) -> object:
-    return document["metadata"].get("resourceVersion")
+def _has_changed(before: Document, after: Document) -> bool:
+    """Whether it is we who changed the object of this metadata: controllers may have written its
+    status meanwhile.
+    """
+    if before["resourceVersion"] == after["resourceVersion"]:
+        return False
+    return _ours(before) != _ours(after)
+
+
+def _ours(metadata: Document) -> tuple[object, list[Document]]:
+    """What tells of a change by us."""
+    fields = metadata.get("managedFields") or ()
+    return metadata.get("generation"), [one for one in fields if one["manager"] == FIELD_MANAGER]
