@@ -53,7 +53,7 @@ class AppliedObjects(Protocol):
 
 
 @dataclasses.dataclass(slots=True)
-class Changes:
+class AppliedChanges:
     """What became of the objects."""
 
     made: list[ObjectKey] = dataclasses.field(default_factory=list)
@@ -91,7 +91,7 @@ class Applying:
         self._objects = objects
         self._clock = clock
         self._say = say
-        self.changes = Changes()
+        self.changes = AppliedChanges()
 
     async def apply(self, documents: Sequence[Document]) -> None:
         """Apply these in their order, and see CRDs served. Raises InstallationFailed, EdgeError."""

@@ -16,7 +16,7 @@ from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.install.applying import (
     WEBHOOKS,
     Applying,
-    Changes,
+    AppliedChanges,
     in_order,
     stale,
 )
@@ -103,7 +103,7 @@ class Installer:
         self._clock = clock
         self._say = say
         self._applying = Applying(self._objects, clock, say)
-        self.changes: Changes = self._applying.changes
+        self.changes: AppliedChanges = self._applying.changes
 
     async def install(self, wanted: Sequence[Document]) -> list[Sight]:
         """All of it; the installations as they are then. Webhooks that are no more go first, so
@@ -173,7 +173,7 @@ def _success(sights: Sequence[Sight], where: str) -> Iterator[str]:
         yield f"Moorage works as {place} at {where}: {one.leader} leads, {ready}."
 
 
-def _told(changes: Changes) -> Iterator[str]:
+def _told(changes: AppliedChanges) -> Iterator[str]:
     rows = {
         "made": changes.made,
         "changed": changes.changed,
