@@ -53,7 +53,7 @@ def _components() -> list[str]:
     *CLUSTER_OPTIONS,
 )
 def install(**flags: Any) -> None:
-    """Install the operator in a cluster, or bring an installation to this release."""
+    """Install the operator, or upgrade it."""
 
     def run() -> int:
         from moorage.apps.install import installing
