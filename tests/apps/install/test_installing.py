@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -135,18 +136,27 @@ def test_where_it_does_not_work() -> None:
     scenario(of)
 
 
-def test_what_the_api_server_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is named, with its words."""
+def test_what_is_in_the_way() -> None:
+    """It is looked for first, and said with what to do; without the look the API server refuses the
+    object, and its words are told.
+    """
 
     async def of(there: Played) -> None:
         old = documents("default", (), Options())
-        (deployment,) = (one for one in old if one["kind"] == "Deployment")
+        (deployment,) = (copy.deepcopy(one) for one in old if one["kind"] == "Deployment")
         await there.objects.apply(next(one for one in old if one["kind"] == "Namespace"))
         labels = {**deployment["spec"]["selector"]["matchLabels"], "older": "yes"}
         deployment["spec"]["selector"]["matchLabels"] = labels
         deployment["spec"]["template"]["metadata"]["labels"] = labels
         await there.objects.apply(deployment)
-        refused = await install(there)
+        before = await versions(there)
+        found = await install(there)
+        assert (found.status, found.errors) == (1, "")
+        assert found.lines[0].startswith("Nothing was installed at https://")
+        assert found.lines[0].endswith(": 1 thing is in the way.")
+        assert found.lines[2].startswith("    kubectl -n moorage-system delete deployment moorage")
+        assert await versions(there) == before
+        refused = await install(there, "--skip-preflight")
         assert (refused.status, refused.lines) == (1, [])
         assert refused.errors.startswith(
             "moorage: the API server refuses Deployment moorage-system/moorage: "

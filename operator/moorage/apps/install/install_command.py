@@ -49,6 +49,7 @@ def _components() -> list[str]:
         max=20,
     ),
     option("--dry-run", bool, False, "Print the objects for `kubectl apply -f -`; ask no cluster."),
+    option("--skip-preflight", bool, False, "Do not look first whether it can work."),
     option("--timeout", str, "2m", "How long the operator may take to answer, as in 60s."),
     *CLUSTER_OPTIONS,
 )
@@ -74,6 +75,7 @@ def install(**flags: Any) -> None:
             tuple(flags["component"] or ()),
             options,
             seconds_of("--timeout", flags["timeout"], "60s") or 0.0,
+            skip_preflight=flags["skip_preflight"],
         )
         if flags["dry_run"]:
             return installing.print_documents(asked)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import datetime
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from moorage.adapters.system_clock import SystemClock
@@ -15,13 +16,16 @@ from moorage.apps.authority.authority_setting import Installed, Steps, authorize
 from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.install.applying import (
     WEBHOOKS,
-    Applying,
     AppliedChanges,
+    Applying,
     in_order,
     stale,
 )
 from moorage.apps.install.cluster_objects import ClusterObjects
+from moorage.apps.install.findings import Obstacle
+from moorage.apps.install.inventories import Inventory
 from moorage.apps.install.object_keys import INSTANCE, Document, key_of
+from moorage.apps.install.preflight import preflight
 from moorage.apps.install.readiness import NotRunning, Sight, faults, running, suspects
 from moorage.apps.install.sights import last_lines, sight
 from moorage.apps.install.variants import Options, documents, every_kind
@@ -45,6 +49,7 @@ class Asked:
     components: tuple[str, ...]
     options: Options
     seconds: float
+    skip_preflight: bool = False
 
     @property
     def documents(self) -> list[Document]:
@@ -73,6 +78,10 @@ async def _run(cluster: ClusterChoice, asked: Asked, wanted: Sequence[Document])
 
 
 async def _install(connection: Connection, asked: Asked, wanted: Sequence[Document]) -> ExitStatus:
+    obstacles = [] if asked.skip_preflight else await _obstacles(connection, wanted)
+    if stopping := [one for one in obstacles if one.stops]:
+        _say(*_refusal(stopping, connection.name))
+        return ExitStatus.NO
     with working("Installing") as line:
         installer = Installer(connection, asked, SystemClock(), line.say)
         try:
@@ -84,8 +93,17 @@ async def _install(connection: Connection, asked: Asked, wanted: Sequence[Docume
             return ExitStatus.NO
     _say(*_success(sights, connection.name))
     _say(*_indented(_told(installer.changes)))
+    _say(*_indented(f"{one.what}: {one.do}" for one in obstacles))
     _say(*_next(asked))
     return ExitStatus.YES
+
+
+async def _obstacles(connection: Connection, wanted: Sequence[Document]) -> list[Obstacle]:
+    """What is in the way, or may be. Raises EdgeError, also for who may not see what is there."""
+    with working("Looking whether it can work"):
+        await ClusterObjects(connection.session).list_ours(every_kind())
+        now = datetime.datetime.now(datetime.UTC)
+        return await preflight(connection.session, connection.version, wanted, now)
 
 
 _AGAIN: Final = "Next: mend that, and type the same again; what is done is not done twice."
@@ -134,8 +152,9 @@ class Installer:
         return [*faults(error.sight, logs)]
 
     async def _stale(self, wanted: Sequence[Document]) -> list[Document]:
-        name = self._asked.options.name
-        return stale(await self._objects.list_by_instance(name, every_kind()), wanted)
+        there = Inventory(await self._objects.list_ours(every_kind()))
+        options = self._asked.options
+        return stale(there.of(Installed(options.namespace, options.name)), wanted)
 
     async def _believing(self, webhooks: Sequence[Document]) -> list[Document]:
         """The webhooks, each with the authority in the Secret of its installation, which is made
@@ -161,6 +180,15 @@ class Installer:
 
 
 # ---- what is said --------------------------------------------------------------------------------
+
+
+def _refusal(obstacles: Sequence[Obstacle], where: str) -> Iterator[str]:
+    count = counted(len(obstacles), "thing is", "things are")
+    yield f"Nothing was installed at {where}: {count} in the way."
+    for one in obstacles:
+        yield f"  {one.what}"
+        yield f"    {one.do}"
+    yield "Next: the same again, or with --skip-preflight all the same."
 
 
 def _success(sights: Sequence[Sight], where: str) -> Iterator[str]:
@@ -200,7 +228,7 @@ def _next(asked: Asked) -> Iterator[str]:
         yield f"Profiles choose it by spec.controllerName: {names}"
 
 
-def _indented(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
+def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
