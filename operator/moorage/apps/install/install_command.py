@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from moorage.apps.commands.command_line import (
     CLUSTER_OPTIONS,
@@ -11,6 +12,9 @@ from moorage.apps.commands.command_line import (
     seconds_of,
     with_parameters,
 )
+
+if TYPE_CHECKING:
+    from moorage.apps.install.variants import Options
 
 
 def _variants() -> list[str]:
@@ -55,30 +59,34 @@ def _components() -> list[str]:
 )
 def install(**flags: Any) -> None:
     """Install the operator, or upgrade it."""
+    end(lambda: _run(flags))
 
-    def run() -> int:
-        from moorage.apps.install import installing
-        from moorage.apps.install.variants import Options
-        from moorage.apps.worlds.cluster_choice import ClusterChoice
 
-        options = Options(
-            flags["namespace"],
-            flags["name"],
-            flags["image"],
-            flags["replicas"],
-            flags["controller_name"],
-            flags["lease_namespace"],
-            flags["shards"] or 0,
-        )
-        asked = installing.Asked(
-            flags["variant"],
-            tuple(flags["component"] or ()),
-            options,
-            seconds_of("--timeout", flags["timeout"], "60s") or 0.0,
-            skip_preflight=flags["skip_preflight"],
-        )
-        if flags["dry_run"]:
-            return installing.print_documents(asked)
-        return installing.run(ClusterChoice(flags["kubeconfig"], flags["context"]), asked)
+def _run(flags: Mapping[str, Any]) -> int:
+    from moorage.apps.install import installing
+    from moorage.apps.worlds.cluster_choice import ClusterChoice
 
-    end(run)
+    asked = installing.Asked(
+        flags["variant"],
+        tuple(flags["component"] or ()),
+        _options(flags),
+        seconds_of("--timeout", flags["timeout"], "60s") or 0.0,
+        skip_preflight=flags["skip_preflight"],
+    )
+    if flags["dry_run"]:
+        return installing.print_documents(asked)
+    return installing.run(ClusterChoice(flags["kubeconfig"], flags["context"]), asked)
+
+
+def _options(flags: Mapping[str, Any]) -> Options:
+    from moorage.apps.install.variants import Options
+
+    return Options(
+        flags["namespace"],
+        flags["name"],
+        flags["image"],
+        flags["replicas"],
+        flags["controller_name"],
+        flags["lease_namespace"],
+        flags["shards"] or 0,
+    )

@@ -87,9 +87,7 @@ async def _install(connection: Connection, asked: Asked, wanted: Sequence[Docume
         try:
             sights = await installer.install(wanted)
         except NotRunning as error:
-            lines = await installer.why(error)
-            _say(f"Moorage does not work, {error}.", *_indented(lines))
-            _say(*_indented(_told(installer.changes)), _AGAIN)
+            _say(*_failure(error, await installer.why(error), installer.changes))
             return ExitStatus.NO
     _say(*_success(sights, connection.name))
     _say(*_indented(_told(installer.changes)))
@@ -104,9 +102,6 @@ async def _obstacles(connection: Connection, wanted: Sequence[Document]) -> list
         await ClusterObjects(connection.session).list_ours(every_kind())
         now = datetime.datetime.now(datetime.UTC)
         return await preflight(connection.session, connection.version, wanted, now)
-
-
-_AGAIN: Final = "Next: mend that, and type the same again; what is done is not done twice."
 
 
 class Installer:
@@ -129,13 +124,11 @@ class Installer:
         InstallationFailed, EdgeError.
         """
         webhooks = [one for one in wanted if one["kind"] in WEBHOOKS]
-        await self._applying.remove(
-            one for one in await self._stale(wanted) if one["kind"] in WEBHOOKS
-        )
         deployments = [one for one in wanted if one["kind"] == "Deployment"]
+        gone = await self._stale(wanted)
+        await self._applying.remove(one for one in gone if one["kind"] in WEBHOOKS)
         await self._applying.apply([one for one in wanted if one not in (*webhooks, *deployments)])
-        if webhooks and not any(one["kind"] == "Certificate" for one in wanted):
-            webhooks = await self._believing(webhooks)
+        webhooks = await self._believing(webhooks, wanted)
         await self._applying.apply(deployments)
         sights = [await self._running(one) for one in deployments]
         await self._applying.apply(webhooks)
@@ -156,10 +149,14 @@ class Installer:
         options = self._asked.options
         return stale(there.of(Installed(options.namespace, options.name)), wanted)
 
-    async def _believing(self, webhooks: Sequence[Document]) -> list[Document]:
+    async def _believing(
+        self, webhooks: list[Document], wanted: Sequence[Document]
+    ) -> list[Document]:
         """The webhooks, each with the authority in the Secret of its installation, which is made
-        before a replica looks for it.
+        before a replica looks for it; as they are where cert-manager sees to that.
         """
+        if any(one["kind"] == "Certificate" for one in wanted):
+            return webhooks
         found = []
         for one in webhooks:
             instance = one["metadata"]["labels"][INSTANCE]
@@ -199,6 +196,13 @@ def _success(sights: Sequence[Sight], where: str) -> Iterator[str]:
             continue
         ready = f"{len(one.ready)} of {one.wanted} replicas answer"
         yield f"Moorage works as {place} at {where}: {one.leader} leads, {ready}."
+
+
+def _failure(error: NotRunning, why: Iterable[str], changes: AppliedChanges) -> Iterator[str]:
+    yield f"Moorage does not work, {error}."
+    yield from _indented(why)
+    yield from _indented(_told(changes))
+    yield "Next: mend that, and type the same again; what is done is not done twice."
 
 
 def _told(changes: AppliedChanges) -> Iterator[str]:

@@ -82,15 +82,15 @@ async def running(
     seconds, EdgeError.
     """
     last = clock.boottime() + seconds
-    sight, waits = None, ""
+    sight = None
     while True:
         try:
             sight = await look()
             waits = sight.waits_for
+            if not waits:
+                return sight
         except Retryable as error:
             waits = str(error)
-        if not waits and sight is not None:
-            return sight
         if clock.boottime() >= last:
             raise NotRunning(sight, f"after {seconds:.0f} s: {waits}")
         say(waits)

@@ -23,7 +23,7 @@ from moorage.apps.commands.command_line import (
     *CLUSTER_OPTIONS,
 )
 def uninstall(**flags: Any) -> None:
-    """Remove the operator, its kinds and all profiles from a cluster."""
+    """Remove the operator, its kinds and all profiles."""
 
     def run() -> int:
         from moorage.apps.authority.authority_setting import Installed

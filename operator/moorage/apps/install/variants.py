@@ -113,12 +113,18 @@ def _chosen(variant: str, components: Sequence[str], options: Options) -> tuple[
         needed = _NEEDS.get(name, name)
         if needed not in chosen:
             raise WrongUse(f"--component {name}: takes --component {needed}, too")
+    _check_variant(variant, chosen, options)
+    return chosen
+
+
+def _check_variant(variant: str, components: Sequence[str], options: Options) -> None:
+    """Raises WrongUse for what does not go with the variant."""
+    for name in components:
         if variant == "observer" and name in _OBSERVED:
             raise WrongUse(f"--component {name}: an observer decides nothing; leave it out")
     if variant == "default-scheduler" and options.shards > 1:
         text = "the shards would want the same port of a node's, and the same name for their pods"
         raise WrongUse(f"--shards {options.shards}: not with --variant default-scheduler: {text}")
-    return chosen
 
 
 def _known(flag: str, name: str, known: Sequence[str]) -> None:

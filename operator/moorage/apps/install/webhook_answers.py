@@ -25,12 +25,7 @@ async def answered(
     """
     if webhook["kind"] != _VALIDATING:
         return
-    probe = {
-        "apiVersion": "moorage.dev/v1alpha1",
-        "kind": "SchedulerProfile",
-        "metadata": {"name": "moorage-install-probe"},
-        "spec": {"controllerName": options.controller_of(webhook["metadata"]["labels"][INSTANCE])},
-    }
+    probe = _probe(options.controller_of(webhook["metadata"]["labels"][INSTANCE]))
     last = clock.boottime() + SECONDS
     while True:
         try:
@@ -40,10 +35,21 @@ async def answered(
             return  # it has answered
         except Retryable as error:
             if clock.boottime() >= last:
-                name = webhook["metadata"]["name"]
-                raise InstallationFailed(
-                    f"the webhook does not answer after {SECONDS:.0f} s: {error}; until it does, "
-                    "no profile can be changed. The way out: "
-                    f"kubectl delete validatingwebhookconfiguration {name}"
-                ) from error
+                raise _unanswered(webhook["metadata"]["name"], error) from error
             await clock.sleep(_POLL_SECONDS)
+
+
+def _probe(controller: str) -> Document:
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": "moorage-install-probe"},
+        "spec": {"controllerName": controller},
+    }
+
+
+def _unanswered(name: str, error: Retryable) -> InstallationFailed:
+    return InstallationFailed(
+        f"the webhook does not answer after {SECONDS:.0f} s: {error}; until it does, no profile "
+        f"can be changed. The way out: kubectl delete validatingwebhookconfiguration {name}"
+    )
