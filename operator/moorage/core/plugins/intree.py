@@ -107,9 +107,7 @@ INTREE: tuple[PluginSpec, ...] = (
         acts_at=frozenset({ExtensionPoint.POST_FILTER, ExtensionPoint.PRE_BIND}),
         weight=2,
         writes=(
-            RequiredAccess(
-                ("create", "delete", "get", "patch"), "resource.k8s.io", "resourceclaims"
-            ),
+            RequiredAccess(("create", "delete", "patch"), "resource.k8s.io", "resourceclaims"),
             RequiredAccess(("patch",), "resource.k8s.io", "resourceclaims/status"),
             # Kubernetes asks for this one too (1.36 on) where a claim's devices or users change.
             RequiredAccess(("patch",), "resource.k8s.io", "resourceclaims/binding"),

@@ -45,7 +45,7 @@ TO_OBSERVE = _rights(
 TO_BIND = _rights(("create", "", "pods/binding", False))
 """Without these no decision is carried out."""
 TO_SERVE = _rights(
-    ("delete get", "", "pods", False),
+    ("delete", "", "pods", False),
     ("create", "", "pods/eviction", False),
     ("patch", "", "pods/status", False),
     ("patch", POD_GROUPS[0].group, "podgroups/status", False),
