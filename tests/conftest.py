@@ -30,3 +30,19 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "embedded: runs on the embedded cluster (put there by the run, not by tests)"
     )
     config.addinivalue_line("markers", "real_only: needs what the embedded cluster does not have")
+    config.addinivalue_line(
+        "markers", "since(version, what): needs what Kubernetes has since that version"
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what an older API server does not have."""
+    older = str(item.config.getoption("--kubernetes"))
+    for mark in item.iter_markers("since"):
+        version, what = mark.args
+        if older and _numbers(older) < _numbers(version):
+            pytest.skip(f"NOT TESTED on Kubernetes {older}: {what} came with {version}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))

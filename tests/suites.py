@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Final, TextIO
 from xml.etree import ElementTree
 
+from tests.tools.assets import OLDER
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 BUDGET_FACTOR: Final = "MOORAGE_TEST_BUDGET_FACTOR"
 CORES: Final = os.cpu_count() or 1
@@ -116,6 +118,17 @@ SUITES: Final = (
     Suite("install", 120, tests=("tests/install",), measures=False),
 )
 
+# Each builds its servers first, where they are not built yet (8 minutes).
+_OLDER: Final = tuple(
+    Suite(
+        f"real-{version}",
+        1200,
+        tests=("tests/real",),
+        options=(f"--kubernetes={version}", *REAL),
+        commands=(("python", "tests/tools/assets.py", version),),
+    )
+    for version in OLDER
+)
 # What `make test-all` runs too.
 LONGER: Final = (
     Suite(
@@ -125,21 +138,18 @@ LONGER: Final = (
         options=("-m", "embedded"),
         measures=False,
     ),
-    # Builds the older servers first, where they are not built yet (8 minutes).
-    Suite(
-        "real-1.36",
-        1200,
-        tests=("tests/real",),
-        options=("--kubernetes=1.36", *REAL),
-        commands=(("python", "tests/tools/assets.py", "1.36"),),
-    ),
     Suite("installing", 420, tests=("tests/installing",), measures=False),
+    *_OLDER,
+    # Each variant as Deployment, with kube-scheduler for its own pods.
+    Suite("variants", 300, tests=("tests/variants",)),
     # Installs into an empty root and environments, and runs there; needs root and a package index.
     Suite("image", 600, tests=("tests/image",), measures=False),
     Suite("shards", 120, tests=("tests/shards",)),
     # Builds older releases first, where they are not built yet: needs their commits, and an index.
     Suite("upgrade", 600, tests=("tests/upgrade/test_side_by_side.py",), measures=False),
     Suite("leaving", 180, tests=("tests/leaving",), measures=False),
+    # README's two commands in a clone; the second one runs suites itself.
+    Suite("fresh", 1500, tests=("tests/fresh",)),
     Suite("failover-groups", 300, tests=("tests/load/test_group_failover.py",)),
     Suite("memory", 360, tests=("tests/load/test_memory.py",)),
     Suite("faults", 2400, tests=("tests/faults",)),
@@ -158,7 +168,7 @@ LONGER: Final = (
 GO: Final = frozenset(
     {
         "real",
-        "real-1.36",
+        *(suite.name for suite in _OLDER),
         "conformance",
         "rehearsal",
         "upgrade",
@@ -166,6 +176,7 @@ GO: Final = frozenset(
         "scenarios",
         "stories",
         "stories-embedded",
+        "variants",
         "load",
         "failover",
         "failover-groups",

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import socket
 import ssl
 import subprocess
@@ -21,6 +20,7 @@ import pytest
 import yaml
 
 from tests.rig import Rig
+from tests.rig.admission_routes import lead_to
 from tests.rig.clients import Client
 from tests.rig.objects import create
 from tests.rig.operators import ROOT, Operator, install, until, wait_for
@@ -73,26 +73,9 @@ class Installed:
         self.kubeconfig = install(rig)
         create(rig, profile("stored", **enabled("NodeNam")))  # before anybody could refuse it
         rig.kubectl("apply", "-k", str(COMPONENT))
-        self._route()
+        lead_to(rig, self.port)
         config = {"admission": {"enabled": True, "port": self.port}}
         self.operator = Operator(rig, self.kubeconfig, "moorage-admission", config)
-
-    def _route(self) -> None:
-        """Nothing here routes to Services: this one leads to where the operator is. The name that
-        the API server expects in the certificate stays.
-        """
-        service = {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": "moorage-admission", "namespace": "moorage-system"},
-            "spec": {"type": "ExternalName", "externalName": "localhost"},
-        }
-        self.rig.kubectl("-n", "moorage-system", "delete", "service", "moorage-admission")
-        create(self.rig, service)
-        place = "/webhooks/{}/clientConfig/service/port"
-        moves = [{"op": "replace", "path": place.format(i), "value": self.port} for i in (0, 1)]
-        name = "validatingwebhookconfiguration/moorage"
-        self.rig.kubectl("patch", name, "--type=json", "-p", json.dumps(moves))
 
     def command(self, *words: str, status: int = 0) -> str:
         """What `moorage` prints, and that it ends so."""

@@ -28,6 +28,7 @@ PROFILES = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 COMPONENTS = ROOT / "manifests" / "components"
 
 pytestmark = pytest.mark.real_only
+since_policies = pytest.mark.since("1.36", "MutatingAdmissionPolicy of v1")
 
 
 class PolicyServer:
@@ -102,12 +103,14 @@ def policy(ready: Rig) -> Iterator[PolicyServer]:
         delete(ready, *component)
 
 
+@since_policies
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_policy(policy: PolicyServer, case: Case) -> None:
     """A pod gets what the table says."""
     assert policy.gets(case.profile, case.pod) == case.gets
 
 
+@since_policies
 def test_the_largest_selectors_are_within_the_budget(policy: PolicyServer) -> None:
     """What runs out of it is no error that anybody sees."""
     values = [f"{n:063}" for n in range(MAX_SELECTED_VALUES)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.real.conftest import needs_groups
 from tests.real.test_gangs import PROFILE, World, member
 from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client
@@ -41,8 +42,8 @@ def pod_group(least: int) -> dict[str, Any]:
 @pytest.fixture
 def world(rig: ControlPlane) -> Iterator[World]:
     """The operator leads."""
-    if isinstance(rig, Rig) and not rig.groups:
-        pytest.skip("Kubernetes 1.36 has no PodGroups of v1beta1")
+    if isinstance(rig, Rig):
+        needs_groups(rig)
     kubeconfig = install(rig)
     with contextlib.ExitStack() as stack:
         world = World(rig, stack.enter_context(contextlib.closing(Client(rig))), PLACE)

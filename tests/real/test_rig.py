@@ -83,7 +83,7 @@ def running(pid: int) -> bool:
 
 
 NEWEST: Final = "v1.37.2"
-SERVERS: Final = {"": NEWEST, "1.36": "v1.36.1"}
+SERVERS: Final = {"": NEWEST, "1.36": "v1.36.1", "1.35": "v1.35.4", "1.34": "v1.34.4"}
 """By what `--kubernetes` names."""
 
 

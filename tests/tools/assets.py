@@ -1,7 +1,7 @@
 """Build the control plane's binaries and promtool for tests and demos, once, into a cache folder
 outside the checkout.
 
-    python tests/tools/assets.py [1.36|helm]    # progress goes to stderr, the folder is the last
+    python tests/tools/assets.py [1.35|helm]    # progress goes to stderr, the folder is the last
                                                 # line of stdout
 
 Go's module proxy and checksum database are the only source: each folder beside this file is a Go
@@ -81,9 +81,9 @@ BINARIES: Final = (
     ),
 )
 
-OLDER: Final = {"1.36": ("kube-apiserver", "kube-controller-manager", "kube-scheduler")}
-"""Older Kubernetes that is tried too: what is built of module kubernetes-VERSION instead."""
-
+OLDER: Final = ("1.34", "1.35", "1.36")
+"""Older Kubernetes that is tried too: its servers are built of module kubernetes-VERSION."""
+_SERVERS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 HELM: Final = Binary("helm", "helm", "helm.sh/helm/v4/cmd/helm")
 
@@ -96,7 +96,7 @@ def binaries(older: str = "") -> tuple[Binary, ...]:
     """What to build; ``older`` is one of OLDER, or "helm"."""
     if older == HELM.name:
         return (HELM,)
-    names = OLDER[older] if older else ()
+    names = _SERVERS if older else ()
     return tuple(
         binary._replace(module=f"{binary.module}-{older}") if binary.name in names else binary
         for binary in BINARIES

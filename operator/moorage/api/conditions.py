@@ -90,7 +90,13 @@ class ConditionReason(_Explained):
     VALID = "Valid", "Nothing is wrong with the spec."
     RESOLVED = "Resolved", "Every reference leads to a valid PluginConfig."
     RIGHTS_HELD = "Permitted", "Nothing is missing."
-    DECIDING = "Deciding", "desiredRevision decides."
+    DECIDING = (
+        "Deciding",
+        (
+            "desiredRevision decides; the message names what its plugins read and the API server "
+            "does not have."
+        ),
+    )
     READY = "Ready", "Pods are scheduled as the spec says."
     RUNNING = "Running", "Every profile that references the PluginConfig runs this generation."
     ASSIGNED = "Assigned", "The profile serves, and no older one could select the same pods."

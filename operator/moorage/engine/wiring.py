@@ -226,7 +226,7 @@ class EngineParts:
         config_results = PluginConfigResults(resolver)
         self.assignment_reviews = AssignmentReviews(self.assignments, self.store.objects(Namespace))
         inputs = self.status_inputs = StatusInputs(
-            assignments=self.assignments, shared_nodes=self.shared_nodes
+            assignments=self.assignments, shared_nodes=self.shared_nodes, synced=self.synced
         )
         statuses = StatusBuilder(
             records=self.records,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from moorage.api.bodies import config_hash
+from moorage.core.objects.resource_claims import DeviceTaintRule
 from moorage.engine.profiles.profile_status import (
     QUEUE_WRITE_INTERVAL_SECONDS,
     RENEW_INTERVAL_SECONDS,
@@ -236,6 +237,27 @@ def test_a_transition_time_is_kept_as_long_as_the_status_is() -> None:
     # nobody decides any more
     assert {kind for kind in second if second[kind] != third[kind]} == {"Ready"}
     assert again.conditions()["Accepted"]["reason"] == "UnknownPlugin"
+
+
+_NO_DEVICES = {"multiPoint": {"disabled": [{"name": "*"}], "enabled": [{"name": "DefaultBinder"}]}}
+
+
+def test_what_the_api_server_does_not_have_is_told() -> None:
+    """By Active, of the profiles whose plugins read it, until it is served."""
+    world = World().see(a_body("p"), a_body("q", plugins=_NO_DEVICES))
+    sinks = {kind.struct: sink for kind, sink in world.engine.stored_object_sinks.items()}
+
+    def told(served: bool) -> dict[str, str]:
+        sinks[DeviceTaintRule].list_started(served)
+        sinks[DeviceTaintRule].list_ended()
+        world.round()
+        return {name: world.conditions(name)["Active"]["message"] for name in "pq"}
+
+    plain = told(served=True)
+    assert all(text.endswith(" decides") for text in plain.values())
+    lacks = "; the API server has no devicetaintrules of resource.k8s.io/v1"
+    assert told(served=False) == {**plain, "p": plain["p"] + lacks}
+    assert told(served=True) == plain
 
 
 # ---- what else it tells --------------------------------------------------------------------------

@@ -14,13 +14,15 @@ class SyncedKinds:
     """
 
     def __init__(self, kinds: Iterable[StoredKind]) -> None:
-        self._structs = {kind.name: kind.struct for kind in kinds}
-        self._unlisted = set(self._structs)
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._unlisted = set(self._kinds)
+        self._unserved: set[str] = set()
         self._late: set[str] = set()
 
-    def listed(self, kind: StoredKind) -> None:
-        """A whole list of this kind is in."""
+    def listed(self, kind: StoredKind, served: bool = True) -> None:
+        """A whole list of this kind is in; an empty one, where the API server does not have it."""
         self._unlisted.discard(kind.name)
+        (self._unserved.discard if served else self._unserved.add)(kind.name)
 
     def lead(self, late: Collection[str]) -> None:
         """The lease is had; these resources have not caught up since."""
@@ -34,6 +36,15 @@ class SyncedKinds:
         """The resources that a revision's plugins read and that are not up to date."""
         return tuple(
             name
-            for name, struct in self._structs.items()
-            if struct in revision.required_kinds and (name in self._unlisted or name in self._late)
+            for name, kind in self._kinds.items()
+            if kind.struct in revision.required_kinds
+            and (name in self._unlisted or name in self._late)
+        )
+
+    def unserved(self, revision: Revision) -> tuple[StoredKind, ...]:
+        """What a revision's plugins read and the API server does not have."""
+        return tuple(
+            kind
+            for name, kind in self._kinds.items()
+            if kind.struct in revision.required_kinds and name in self._unserved
         )

@@ -20,7 +20,7 @@ class ListReactions:
 
     def kind_listed(self, kind: StoredKind, served: bool) -> None:
         """Mark it, and recheck those that may have waited for it."""
-        self.synced.listed(kind)
+        self.synced.listed(kind, served)
         if kind in POD_GROUPS:
             self.pod_groups.kind_listed(kind.api, served)
         self.swapper.recheck_kinds()

@@ -12,6 +12,7 @@ from typing import Any
 from moorage.api import conditions
 from moorage.api.conditions import ConditionReason, ConditionResult, ConditionType
 from moorage.core.framework.revisions import FieldError
+from moorage.engine.intake.synced_kinds import SyncedKinds
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
 from moorage.engine.profiles.assignments import Assignments, assignment_condition
 from moorage.engine.profiles.required_rights import MissingRights
@@ -25,8 +26,8 @@ StatusBody = dict[str, Any]
 @dataclasses.dataclass(slots=True)
 class StatusInputs:
     """What status says beside the records: the replicas, the rights that are missing, which
-    profiles assign, which of other installations share nodes with ours, and whether this
-    installation decides nothing.
+    profiles assign, which of other installations share nodes with ours, whether this
+    installation decides nothing, and what the API server has.
     """
 
     replicas: tuple[ReplicaAnnouncement, ...] = ()
@@ -36,6 +37,7 @@ class StatusInputs:
         default_factory=lambda: SharedNodes(ProfileRecords())
     )
     observes: bool = False
+    synced: SyncedKinds = dataclasses.field(default_factory=lambda: SyncedKinds(()))
 
 
 def profile_conditions(
@@ -50,7 +52,7 @@ def profile_conditions(
         condition_for(ConditionType.ACCEPTED, own, ConditionReason.VALID),
         condition_for(ConditionType.RESOLVED_REFS, references, ConditionReason.RESOLVED),
         _permitted(record, inputs),
-        _active(record),
+        _active(record, inputs.synced),
     ]
     ready = conditions.summarise(
         results, decided=record.active is not None and not record.suspended
@@ -91,10 +93,13 @@ def _permitted(record: ProfileRecord, inputs: StatusInputs) -> ConditionResult:
     )
 
 
-def _active(record: ProfileRecord) -> ConditionResult:
-    """Whether the revision that the spec asks for decides."""
+def _active(record: ProfileRecord, synced: SyncedKinds) -> ConditionResult:
+    """Whether the revision that the spec asks for decides, and what it decides without."""
     reason, message = activity_of(record)
     deciding = reason is ConditionReason.DECIDING
+    if deciding and record.active is not None:
+        absent = synced.unserved(record.active.revision)
+        message += "".join(f"; the API server has no {one.resource} of {one.api}" for one in absent)
     return ConditionResult(ConditionType.ACTIVE, deciding, reason, message)
 
 
