@@ -39,6 +39,7 @@ from tests.rig.operators import NAMESPACE, Operator, install, until
 
 HOST = "kubernetes.io/hostname"
 VOLUMES, CLAIMS = "/api/v1/persistentvolumes", "/api/v1/namespaces/default/persistentvolumeclaims"
+SINCE_EXTENDED_RESOURCES = pytest.mark.since("1.36", "extended resources by claims")
 PODS, DEVICES = (
     "/api/v1/namespaces/default/pods",
     "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
@@ -275,6 +276,7 @@ def test_claims_get_devices_and_their_pods_are_bound(client: Client) -> None:
     until(lambda: node_of(client, "pod-c"), "the third pod to be bound")
 
 
+@SINCE_EXTENDED_RESOURCES
 def test_an_extended_resource_is_had_from_devices(client: Client) -> None:
     """A claim is created for the pod, and the pod's status names it."""
     a_pod(client, "asking", **{"example.com/gpu": "1"})
@@ -388,19 +390,26 @@ ALLOCATION = msgspec.convert(
 )
 
 
-async def life_of_claims(side: Side) -> None:
-    """What the port promises of resource claims."""
+def pod_with_a_gpu(side: Side, name: str) -> Pod:
+    """A pod that nobody schedules."""
     gpu = {"example.com/gpu": "1"}
     container = {"name": "c", "image": "i", "resources": {"requests": gpu, "limits": gpu}}
     side.put(
         PODS,
         {
-            "metadata": {"name": "held"},
+            "metadata": {"name": name},
             "spec": {"schedulerName": "nobody", "containers": [container]},
         },
     )
+    found: Pod = side.get(f"{PODS}/{name}", Pod)
+    return found
+
+
+async def life_of_claims(side: Side) -> None:
+    """What the port promises of resource claims."""
+    pod = pod_with_a_gpu(side, "held")
     side.put(DEVICES, {"metadata": {"name": "a"}, "spec": {"devices": {"requests": [REQUEST]}}})
-    pod, first = side.get(f"{PODS}/held", Pod), side.get(f"{DEVICES}/a", ResourceClaim)
+    first = side.get(f"{DEVICES}/a", ResourceClaim)
     held_by = Consumer(resource="pods", name="held", uid=pod.metadata.uid)
     other = Consumer(resource="pods", name="other", uid="uid-other")
     with pytest.raises(Invalid):
@@ -440,12 +449,17 @@ async def life_of_claims(side: Side) -> None:
     assert await side.reads.resource_claim("default", "a") is None
     with pytest.raises(NotFound):
         await side.writes.protect_claim(empty)
+
+
+async def life_of_extended_resources(side: Side) -> None:
+    """What it promises of claims that stand for a pod's extended resources."""
+    pod = pod_with_a_gpu(side, "extended")
     created = await side.writes.create_claim(claim_to_create(pod), "held-extended-resources-")
     assert created.metadata.name.startswith("held-extended-resources-")
     assert await side.writes.protect_claim(created) == created, "it was created protected"
     mapping = ContainerExtendedResourceRequest("c", "example.com/gpu", "container-0-request-0")
     await side.writes.pod_claim(pod_ref(pod), created.metadata.name, (mapping,))
-    told_of = side.get(f"{PODS}/held", Pod).status.extended_resource_claim_status
+    told_of = side.get(f"{PODS}/extended", Pod).status.extended_resource_claim_status
     assert told_of == PodExtendedResourceClaimStatus((mapping,), created.metadata.name)
 
 
@@ -501,7 +515,14 @@ async def life_of_volumes(side: Side) -> None:
         await side.writes.bind_volume(gone)
 
 
-@pytest.mark.parametrize("life", [life_of_claims, life_of_volumes], ids=["claims", "volumes"])
+@pytest.mark.parametrize(
+    "life",
+    [
+        pytest.param(life_of_claims, id="claims"),
+        pytest.param(life_of_extended_resources, id="extended", marks=SINCE_EXTENDED_RESOURCES),
+        pytest.param(life_of_volumes, id="volumes"),
+    ],
+)
 @pytest.mark.parametrize("side", ["real", "fake"])
 def test_the_port_keeps_its_promises(
     client: Client, kubeconfig: Path, side: str, life: Any
