@@ -1,17 +1,21 @@
-"""The wheels of a release, in a fresh virtual environment, on a machine that has nothing else:
-`moorage demo` works.
-"""
+"""The wheels of a release, in a fresh virtual environment, on a machine that has nothing else."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import yaml
 
+from moorage import __version__
 from moorage.apps import resources
 from tests.rig.operators import ROOT
+from tests.stories.pages import Command, steps
+from tests.stories.test_stories import Reader
 
 _NO_CHECK = ("--disable-pip-version-check",)
 
@@ -50,24 +54,32 @@ def moorage(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "moorage"
 
 
-def test_demo(moorage: Path, tmp_path: Path) -> None:
-    """Without kubectl, without a home, in any folder: it comes up, and the tour sees its effects.
-    The home stays empty.
-    """
-    home, temporary = tmp_path / "home", tmp_path / "tmp"
-    for folder in (home, temporary):
-        folder.mkdir()
-    printed = run(
-        moorage,
-        "demo",
-        "--exit-after-tour",
-        HOME=str(home),
-        TMPDIR=str(temporary),
-        PATH="/usr/bin:/bin",
-    )
-    assert "Ready after " in printed
-    assert "The tour is over; all effects were seen." in printed
+class Alone(NamedTuple):
+    """A reader's machine without a cluster."""
+
+    environment: Mapping[str, str]
+    kubeconfig: Path
+
+
+def test_the_first_page_of_the_docs(moorage: Path, tmp_path: Path) -> None:
+    """Followed without kubectl, without a home, in any folder. The home stays empty."""
+    home, temporary, folder = (tmp_path / name for name in ("home", "tmp", "folder"))
+    for each in (home, temporary, folder):
+        each.mkdir()
+    machine = Alone({"HOME": str(home), "TMPDIR": str(temporary)}, home / "no-kubeconfig")
+    reader = Reader(machine, moorage.parent, folder, "index.md", checkout=())
+    page = list(steps((ROOT / "docs" / "index.md").read_text(encoding="utf-8")))
+    assert any(isinstance(step, Command) and "demo" in step.text for step in page)
+    for step in page:
+        reader.do(step)
     assert not [*home.iterdir(), *temporary.iterdir()]
+
+
+def test_the_commands(moorage: Path) -> None:
+    """They say which version they are of, and have the CRDs with them."""
+    assert run(moorage, "version").strip() == f"moorage {__version__}"
+    kinds = [each["spec"]["names"]["kind"] for each in yaml.safe_load_all(run(moorage, "crds"))]
+    assert kinds == ["PluginConfig", "SchedulerProfile"]
 
 
 def test_pinned_versions_are_those_that_the_wheel_wants(moorage: Path) -> None:

@@ -51,7 +51,7 @@ def files() -> Mapping[str, str]:
         "type": "application",
         "version": __version__,
         "appVersion": __version__,
-        "kubeVersion": ">=1.35.0-0",
+        "kubeVersion": ">=1.34.0-0",
     }
     return {
         "Chart.yaml": _HEADER.format("default") + _yaml(about),

@@ -257,6 +257,11 @@ def test_the_rules_have_time_for_the_largest_profile(crds: ControlPlane) -> None
     crds.kubectl("delete", PROFILE, "largest", "--wait=false")
 
 
+def without_values(said: str) -> str:
+    """A rule's words as they are since Kubernetes 1.35; before, a type stood for the value."""
+    return said.replace('Invalid value: "object": ', "Invalid value: ")
+
+
 @pytest.mark.parametrize("case", BECOMES)
 def test_identity_is_immutable(crds: ControlPlane, case: str) -> None:
     """Changed, added or removed; all else may change."""
@@ -266,7 +271,7 @@ def test_identity_is_immutable(crds: ControlPlane, case: str) -> None:
     patch = json.dumps([{"op": "replace", "path": "/spec", "value": after}])
     with pytest.raises(RigError) as caught:
         crds.kubectl("patch", kind, name, "--type=json", "-p", patch)
-    assert text in str(caught.value)
+    assert text in without_values(str(caught.value))
     crds.kubectl("patch", kind, name, "--type=merge", "-p", '{"metadata":{"labels":{"a":"b"}}}')
     crds.kubectl("delete", kind, name, "--wait=false")
 
@@ -274,7 +279,7 @@ def test_identity_is_immutable(crds: ControlPlane, case: str) -> None:
 def test_a_long_name_needs_a_scheduler_name(crds: ControlPlane) -> None:
     """Objects may have 253 characters, schedulerNames 63."""
     name = "team-" + "a" * 70 + ".batch"
-    text = refusal(crds, manifest(PROFILE, name, {}))
+    text = without_values(refusal(crds, manifest(PROFILE, name, {})))
     assert (
         "spec.schedulerName: Invalid value: a profile whose name has more than 63 characters "
         "needs a schedulerName"

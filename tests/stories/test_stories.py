@@ -131,9 +131,16 @@ class Reached(Protocol):
 
 
 class Reader:
-    """Somebody with a terminal in a folder of their own, which has what a checkout has."""
+    """Somebody with a terminal in a folder of their own, which has so much of a checkout."""
 
-    def __init__(self, cluster: Reached, programs: Path, folder: Path, page: str) -> None:
+    def __init__(
+        self,
+        cluster: Reached,
+        programs: Path,
+        folder: Path,
+        page: str,
+        checkout: Sequence[str] = CHECKOUT,
+    ) -> None:
         self._folder = folder
         self._page = page
         self._environment: dict[str, Any] = {
@@ -142,7 +149,7 @@ class Reader:
             "PYTHONPATH": str(EXAMPLE),
             "KUBECONFIG": str(cluster.kubeconfig),
         }
-        for name in CHECKOUT:
+        for name in checkout:
             (folder / name).symlink_to(ROOT / name)
 
     def do(self, step: Step) -> None:

@@ -117,11 +117,13 @@ def installed(rig: Rig, *folders: Path) -> Iterator[Installation]:
             for folder in folders:
                 rig.kubectl("apply", "-k", str(folder))
             yield there
-            assert there.refused()[before:] == []
+            refused = there.refused()[before:]
+            assert not refused, f"no right to {sorted(set(refused))}"
         finally:
             for folder in reversed(folders):
                 rig.kubectl("delete", "-k", str(folder), "--timeout=60s")
-        assert left(client) == []
+        rest = left(client)
+        assert not rest, f"left: {rest}"
 
 
 def left(client: Client) -> list[str]:

@@ -85,7 +85,8 @@ def test_ha(beside: Rig) -> None:
         until(lambda: there.leader() not in (None, first), "another leader", 60)
         there.places(pod("after", schedulerName="steady"), by="steady")
         beside.kubectl("-n", NAMESPACE, "delete", "pod", first.name)
-        assert first not in there.serves(3)
+        until(lambda: first not in there.kubelet.running.values(), "its pod is gone")
+        there.serves(3)
 
 
 def test_guest(beside: Rig) -> None:

@@ -151,12 +151,14 @@ class AdmissionOptions(OptionsPart):
     """Answer the API servers' admission reviews, over HTTPS, as soon as the Secret is there."""
     port: Annotated[int, Field(ge=0, le=65535)] = 10260
     """The port for that, at serving.bindAddress; 0 takes any free one."""
+    namespace: ObjectName | None = None
+    """The namespace of the Service and the Secret. Unset: the Lease's."""
     service_name: ObjectName | None = None
-    """The Service by which API servers reach it, in the Lease's namespace: the certificate is for
-    its name. Unset: the Lease's name and -admission.
+    """The Service by which API servers reach it: the certificate is for its name. Unset: the
+    Lease's name and -admission.
     """
     secret_name: ObjectName | None = None
-    """The Secret there with the certificate (tls.crt, tls.key) and what signs it (ca.crt, ca.key);
+    """The Secret with the certificate (tls.crt, tls.key) and what signs it (ca.crt, ca.key);
     without a ca.key, somebody else renews the certificate. Unset: the Lease's name and
     -admission-tls.
     """

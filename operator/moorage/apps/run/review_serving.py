@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from moorage.adapters.admission_certificates import SecretCertificate, SecretStore
 from moorage.adapters.https_server import HttpsServer, ListenAddress, ReviewHandler, ServerTrust
@@ -72,12 +72,29 @@ def parts_of(
     return AdmissionParts(Admission(engine.admission_judge.judge, door), runs)
 
 
+class AdmissionNames(NamedTuple):
+    """What admission is called in the cluster: where its Secret is, and the host that API servers
+    ask for.
+    """
+
+    namespace: str
+    secret: str
+    host: str
+
+
+def names_of(config: OperatorConfiguration) -> AdmissionNames:
+    """Those that are configured, or what follows from the Lease's."""
+    lease, options = config.leader_election, config.admission
+    namespace = options.namespace or lease.resource_namespace
+    secret = options.secret_name or f"{lease.resource_name}-admission-tls"
+    service = options.service_name or f"{lease.resource_name}-admission"
+    return AdmissionNames(namespace, secret, f"{service}.{namespace}.svc")
+
+
 def _certificate(config: OperatorConfiguration, edges: AdmissionEdges) -> SecretCertificate:
-    election = config.leader_election
-    namespace, lease = election.resource_namespace, election.resource_name
-    secret = config.admission.secret_name or f"{lease}-admission-tls"
-    store = SecretStore(edges.session, namespace, secret, edges.fence)
-    hosts = (f"{config.admission.service_name or f'{lease}-admission'}.{namespace}.svc",)
+    names = names_of(config)
+    store = SecretStore(edges.session, names.namespace, names.secret, edges.fence)
+    hosts = (names.host,)
     own = SelfSignedCertificate(hosts, edges.clock)
     return SecretCertificate(store, hosts, edges.clock, own.read)
 
