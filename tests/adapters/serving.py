@@ -25,6 +25,7 @@ from moorage.adapters.https_server import (
 )
 from moorage.adapters.serving_certificates import SelfSignedCertificate, ServingCertificates
 from moorage.adapters.system_clock import SystemClock
+from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.requesters import Caller, CallerRight, Denied
 
@@ -79,6 +80,18 @@ async def paged(request: web.BaseRequest, path: str, query: dict[str, str]) -> w
     return response
 
 
+class ShownCertificate:
+    """Another one after each ``renew``."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.renew()
+
+    def renew(self) -> None:
+        """As if the last one were near its end."""
+        self.read = SelfSignedCertificate(("localhost", "127.0.0.1"), self._clock).read
+
+
 class Serving:
     """A running server with its counts, and what its endpoints say; or it answers as ``given``
     does.
@@ -108,9 +121,8 @@ class Serving:
             explained,
             paged,
         )
-        self.certificates = ServingCertificates(
-            SelfSignedCertificate(("localhost", "127.0.0.1"), clock), clock
-        )
+        self.shown = ShownCertificate(clock)
+        self.certificates = ServingCertificates(self.shown, clock)
         self.server = HttpsServer(
             given or self.answering(endpoints),
             ListenAddress("127.0.0.1", 0),

@@ -674,8 +674,8 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
 
 
-async def refreshed(served: Serving, authorities: str) -> None:
-    """Let the server learn of other authorities, as it does by itself once a minute."""
+async def refreshed(served: Serving, authorities: str = "") -> None:
+    """Let the server learn of other authorities and certificates, as it does by itself."""
     served.gate.authorities = authorities
     running = asyncio.create_task(served.server.run())
     await asyncio.sleep(0.05)
@@ -800,6 +800,27 @@ def test_a_first_request_outlives_a_change(loop: str, agreed: bool, authority: A
         found = await asyncio.wait_for(reader.read(), 2)
         assert found.startswith(b"HTTP/1.1 200 ")
         assert served.refused == {}
+        writer.close()
+
+    run(scenario, loop)
+
+
+@both_loops
+def test_a_resting_connection_outlives_a_renewed_certificate(loop: str) -> None:
+    """It ends with its next answer, so that no request is lost that was on its way."""
+
+    async def scenario(served: Serving) -> None:
+        reader, writer = await served.connect()
+        for ends in (False, True):
+            writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            head = await reader.readuntil(b"\r\n\r\nok")
+            assert head.startswith(b"HTTP/1.1 200 ")
+            assert (b"connection: close" in head.lower()) is ends
+            before = served.certificates.context
+            served.shown.renew()
+            await refreshed(served)
+            assert served.certificates.context is not before
+        assert await asyncio.wait_for(reader.read(), 2) == b""
         writer.close()
 
     run(scenario, loop)

@@ -656,6 +656,20 @@ MUTANTS: Final = (
         tests=(_SERVER,),
     ),
     Mutant(
+        name="serving: a connection ends without a word of it",
+        file="adapters/https_server/connections.py",
+        old="if self.ends_next:",
+        new="if False:",
+        tests=(_SERVER,),
+    ),
+    Mutant(
+        name="serving: connections that rest are cut off when our certificate is renewed",
+        file="adapters/https_server/__init__.py",
+        old="if believed != self._authorities:",
+        new="if True:",
+        tests=(_SERVER,),
+    ),
+    Mutant(
         name="serving: a first request is cut off when the authorities change",
         file="adapters/https_server/__init__.py",
         old="[each for each in self._connections if each.idle]",

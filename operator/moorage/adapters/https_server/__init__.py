@@ -19,7 +19,7 @@ import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol
 
 from aiohttp import web
 
@@ -162,6 +162,7 @@ class HttpsServer:
             for task in self._listening.values():
                 if task.done():
                     task.result()
+            believed = self._authorities
             try:
                 self._authorities = await self._client_authorities()
             except EdgeError as error:
@@ -170,8 +171,13 @@ class HttpsServer:
             if self._certificates.refresh(self._authorities):
                 # What their clients showed was judged by the old ones. A request that is under way,
                 # or the first that is still to come, is answered; the connection ends with it.
-                for connection in [each for each in self._connections if each.idle]:
-                    connection.end()
+                for connection in self._connections:
+                    connection.ends_next = True
+                if believed != self._authorities:
+                    # Not for a certificate of ours: an API server's POST may be on its way, and
+                    # POSTs are not sent again.
+                    for connection in [each for each in self._connections if each.idle]:
+                        connection.end()
             await self._clock.sleep(REFRESH_SECONDS)
 
     async def stop(self) -> None:
@@ -249,11 +255,7 @@ class HttpsServer:
     # ---- requests --------------------------------------------------------------------------------
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        response = await answered(request, self._answering.answer, self._connections)
-        connection = cast(ServerConnection, request.protocol)
-        if connection.context is not self._certificates.context:
-            response.force_close()
-        return response
+        return await answered(request, self._answering.answer, self._connections)
 
     def _refuse(self, reason: str) -> None:
         self._refused(reason)

@@ -16,10 +16,11 @@ import logging
 import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
 from aiohttp import web
 
+from moorage.adapters.https_server.connections import ServerConnection
 from moorage.ports.errors import EdgeError
 from moorage.ports.repeated_logs import once_per_cause
 from moorage.ports.requesters import Caller, CallerRight, Denied, Gatekeeper, parameters
@@ -251,7 +252,7 @@ def _to_see(pod: str) -> tuple[CallerRight, ...]:
 
 async def sent(request: web.BaseRequest, response: web.Response) -> web.Response:
     """The answer, once its reader has it, or nearly."""
-    await response.prepare(request)
+    await cast(ServerConnection, request.protocol).begin(response, request)
     await response.write_eof()
     return response
 
@@ -287,7 +288,7 @@ async def _send_array(items: ItemSource, request: web.BaseRequest) -> web.Stream
     response = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})
     async with contextlib.aclosing(items()) as each:
         first = await anext(each, None)  # what fails at once still gets a status of its own
-        await response.prepare(request)
+        await cast(ServerConnection, request.protocol).begin(response, request)
         waiting = bytearray(b"[" if first is None else b"[" + _json(first))
         async for item in each:
             waiting += b",\n" + _json(item)

@@ -24,8 +24,10 @@ HEAD_SECONDS = 10.0
 """From a connection's beginning to its first whole request, TLS included."""
 REQUEST_SECONDS = 60.0
 """For an answer, until it is read."""
-IDLE_SECONDS = 60.0
-"""To the next request."""
+IDLE_SECONDS = 120.0
+"""To the next request. API servers, as all of Go's clients, close a connection after 90: were we
+first, a POST that is on its way would be lost.
+"""
 
 Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 """Answers a request and sends the answer."""
@@ -60,6 +62,8 @@ class ServerConnection(web.RequestHandler):
         """Of its TLS; None where it has none."""
         self.idle = False
         """Whether a request was answered, and the next one has not come."""
+        self.ends_next = False
+        """Whether it ends with its next answer."""
         self._refuse = refuse
         self._ended = ended
         self._room = self._most = HEAD_BYTES + body_bytes
@@ -78,6 +82,14 @@ class ServerConnection(web.RequestHandler):
         """Wait for the next request: the last one is answered."""
         self.idle, self._room = True, self._most  # some of that one comes before it is started
         self._wait(IDLE_SECONDS, self.end)
+
+    async def begin(self, response: web.StreamResponse, request: web.BaseRequest) -> None:
+        """Send the head of an answer. If the connection ends with it, its client is told there:
+        else the next request could come to a connection that is closed.
+        """
+        if self.ends_next:
+            response.force_close()
+        await response.prepare(request)
 
     def end(self) -> None:
         """End the connection, whatever is under way."""
@@ -159,6 +171,8 @@ async def answered(
         connection.request_answered()
         if connection in connections:
             connections[connection] = connections.pop(connection)
+    if connection.ends_next:
+        response.force_close()  # its head may have been sent before that was known
     return response
 
 
