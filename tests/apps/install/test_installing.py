@@ -98,6 +98,29 @@ def test_install_again_and_as_another_variant() -> None:
     scenario(of)
 
 
+def test_admission() -> None:
+    """Its authority is made once, and the webhook believes it; the next run changes neither."""
+    webhook = ObjectKey(
+        "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "moorage"
+    )
+    secret = ObjectKey("v1", "Secret", "moorage-admission-tls", NAMESPACE)
+
+    async def of(there: Played) -> None:
+        first = await install(there, "--component", "admission")
+        assert (first.status, first.errors) == (0, "")
+        data = (await there.objects.get(secret) or {})["data"]
+        believing = (await there.objects.get(webhook) or {})["webhooks"]
+        assert {one["clientConfig"]["caBundle"] for one in believing} == {data["ca.crt"]}
+        again = await install(there, "--component", "admission")
+        assert again.lines[1].startswith("  nothing has changed: ")
+        assert (await there.objects.get(secret) or {})["data"] == data
+        without = await install(there)
+        assert without.status == 0
+        assert await there.objects.get(webhook) is None
+
+    scenario(of)
+
+
 def test_shards() -> None:
     """Each has a leader of its own."""
 
