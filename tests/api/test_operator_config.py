@@ -42,6 +42,7 @@ def test_defaults_are_as_promised() -> None:
             "apiVersion": "config.moorage.dev/v1alpha1",
             "kind": "OperatorConfiguration",
             "controllerName": "moorage",
+            "mode": "decider",
             "leaderElection": {
                 "leaderElect": True,
                 "leaseDuration": "15s",
@@ -145,6 +146,11 @@ def test_flags_go_before_environment_before_file_before_defaults() -> None:
         (f"{HEAD}plugins: {{packages: [a, b-c]}}", [f"plugins.packages[1]: 'b-c': should match '{PACKAGE}' (from file)"]),
         (f"{HEAD}plugins: {{packages: [a, b, a]}}", ["plugins.packages: '[…]': a is named twice (from file)"]),
         (f"{HEAD}extenders: {{allowedHosts: [a, a/b]}}", [f"extenders.allowedHosts[1]: 'a/b': should match '{HOST}' (from file)"]),
+        (f"{HEAD}mode: watcher", ["mode: 'watcher': supported values: \"decider\", \"observer\" (from file)"]),
+        (f"{HEAD}mode: observer\nadmission: {{enabled: true}}", [(
+            "admission.enabled: True: must be false where mode is observer, which writes no "
+            "certificate and refuses nobody's profiles"
+        )]),
         (f"{HEAD}enableProfiling: true", ["enableProfiling: True: is not supported yet (from file)"]),
         (f"{HEAD}delayCacheUntilActive: true", ["delayCacheUntilActive: True: is not supported yet (from file)"]),
         (f"{HEAD}queueSort: Coscheduling", ["queueSort: 'Coscheduling': is not supported yet (from file)"]),

@@ -28,7 +28,9 @@ from moorage.engine.binding.permit import WaitingPods
 from moorage.engine.engine import Engine
 from moorage.engine.intake.comparison import CacheComparison, Compared
 from moorage.engine.intake.object_sink import ObjectSink
+from moorage.engine.observing import ObservingEngine
 from moorage.ports.bundle import Ports
+from moorage.ports.nowhere import NO_WRITES, NoEvents
 from tests.builders import make_node
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock, settle
@@ -130,11 +132,13 @@ class Running:
         registry = build_registry(
             INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)]
         )
+        observes = self.config.observes
         ports = Ports(
             clock=self.clock,
-            writes=self.kube,
+            writes=NO_WRITES if observes else self.kube,
+            status_writes=self.kube,
             reads=self.kube,
-            events=self.events,
+            events=NoEvents() if observes else self.events,
             telemetry=self.telemetry,
             announcer=self.kube,
             extenders=self.extenders,
@@ -143,7 +147,8 @@ class Running:
         )
         actors = {**ACTORS, **self.actors, "Steps": lambda writes: self.steps}
         self.resolver = Resolver(registry, PRESETS, self.config)
-        self.engine = Engine(self.config, ports, self.resolver, registry, actors)
+        made_of = ObservingEngine if observes else Engine
+        self.engine = made_of(self.config, ports, self.resolver, registry, actors)
         self.kube.pod_sinks.append(self.engine.pod_sink)
         self.kube.node_sinks.append(self.engine.node_sink)
         for kind, sink in self.engine.stored_object_sinks.items():

@@ -154,6 +154,7 @@ def make_ports(
     return Ports(
         clock=clock,
         writes=kube,
+        status_writes=kube,
         reads=kube,
         events=events,
         telemetry=telemetry,

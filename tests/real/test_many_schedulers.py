@@ -319,6 +319,7 @@ class Beside:
         around = Ports(
             clock=clock,
             writes=writes,
+            status_writes=writes,
             reads=reads,
             events=FakeEventRecorder(),
             telemetry=telemetry,

@@ -25,13 +25,13 @@ NAMESPACE: Final = "moorage-system"
 SERVICE_ACCOUNT: Final = "moorage"
 
 
-def install(rig: ControlPlane) -> Path:
-    """Apply what `kubectl apply -k manifests/default` gives a cluster, but for the Deployment's
+def install(rig: ControlPlane, variant: str = "default") -> Path:
+    """Apply what `kubectl apply -k manifests/VARIANT` gives a cluster, but for the Deployment's
     configuration.
 
     Returns the kubeconfig of the operator's ServiceAccount.
     """
-    apply(rig, *read(ROOT / "manifests" / "default"))
+    apply(rig, *read(ROOT / "manifests" / variant))
     rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
     return rig.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
 

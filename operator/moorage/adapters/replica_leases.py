@@ -11,7 +11,12 @@ import msgspec
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.http_calls import MERGE_PATCH, HttpCall, HttpSession
-from moorage.ports.kube import INSTALLATION_LABEL, REPLICA_PERIOD_SECONDS, REVISIONS_ANNOTATION
+from moorage.ports.kube import (
+    INSTALLATION_LABEL,
+    MODE_ANNOTATION,
+    REPLICA_PERIOD_SECONDS,
+    REVISIONS_ANNOTATION,
+)
 from moorage.ports.serving import SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION, ServedAt
 from moorage.ports.texts import replica_lease, shortened
 
@@ -20,7 +25,8 @@ _SERVED_ANNOTATIONS = (SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION)
 
 class ReplicaLeases:
     """``ports.kube.ReplicaAnnouncer``. ``home`` is namespace and name of the leader's Lease;
-    ``served`` says where the replica answers, None while it does not.
+    ``served`` says where the replica answers, None while it does not; ``mode`` is that of its
+    configuration.
     """
 
     def __init__(
@@ -29,7 +35,9 @@ class ReplicaLeases:
         clock: Clock,
         home: tuple[str, str],
         served: Callable[[], ServedAt | None] = lambda: None,
+        mode: str = "decider",
     ) -> None:
+        self._mode = mode
         self._session = session
         self._clock = clock
         self._served = served
@@ -63,7 +71,11 @@ class ReplicaLeases:
             "metadata": {
                 "name": name,
                 "labels": {INSTALLATION_LABEL: shortened(self._lease)},
-                "annotations": {REVISIONS_ANNOTATION: announced, **at},
+                "annotations": {
+                    REVISIONS_ANNOTATION: announced,
+                    MODE_ANNOTATION: self._mode,
+                    **at,
+                },
             },
             "spec": {
                 "holderIdentity": identity,

@@ -196,6 +196,12 @@ def scheduler_name(body: Body) -> str:
     return facts(body).scheduler_name
 
 
+def is_observed(body: Body) -> bool:
+    """Whether its status says that an observer explains by it, and nobody decides."""
+    said = status(body)
+    return bool(said.get("observedBy")) and not said.get("claimedBy")
+
+
 def controller_name(body: Body) -> str:
     """The installation that a profile is for."""
     return facts(body).controller_name

@@ -150,6 +150,10 @@ class ConditionReason(_Explained):
     )
     # Active
     WAITING = "Waiting", "desiredRevision is not swapped in yet, or waits for objects or rights."
+    OBSERVING = (
+        "Observing",
+        "This installation is an observer: it explains pods by activeRevision, and places none.",
+    )
     SUSPENDED = "Suspended", "spec.suspend is true: pods stay queued."
     PAUSED = (
         "Paused",

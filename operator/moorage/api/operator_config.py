@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from moorage.api import yaml_documents
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
@@ -48,6 +48,10 @@ class OperatorConfiguration(OptionsPart):
     kind: Literal["OperatorConfiguration"] = "OperatorConfiguration"
     controller_name: QualifiedName = "moorage"
     """Serve the SchedulerProfiles that have this spec.controllerName."""
+    mode: Literal["decider", "observer"] = "decider"
+    """A decider places the pods of its profiles. An observer explains, records and simulates,
+    beside whoever places them: it writes its Leases and its profiles' status, and nothing else.
+    """
     leader_election: LeaderElectionOptions = LeaderElectionOptions()
     client_connection: ClientConnectionOptions = ClientConnectionOptions()
     serving: ServingOptions = ServingOptions()
@@ -92,6 +96,20 @@ class OperatorConfiguration(OptionsPart):
                 f"must be greater than or equal to podInitialBackoffSeconds, which is {initial}"
             )
         return value
+
+    @model_validator(mode="after")
+    def _observes_alone(self) -> Self:
+        if self.observes and self.admission.enabled:
+            raise ValueError(
+                "admission.enabled: True: must be false where mode is observer, which writes no "
+                "certificate and refuses nobody's profiles"
+            )
+        return self
+
+    @property
+    def observes(self) -> bool:
+        """Whether it decides nothing."""
+        return self.mode == "observer"
 
     def warnings(self) -> list[str]:
         """What was set without effect."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
@@ -24,14 +24,17 @@ class Engine(EngineParts):
 
     def profile_changed(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile is in this state; None: it is gone. Of those of other installations
-        only the pods that they ask for, their names and their nodes are of interest.
+        only the pods that they ask for, their names and their nodes are of interest; of those that
+        are only observed, and to an observer, not even their names and nodes.
         """
         self.assignments.profile_changed(name, body)
         self.unmatched_pods.profile_changed(
             name, None if body is None else bodies.scheduler_name(body)
         )
         mine = body is not None and bodies.controller_name(body) == self.config.controller_name
-        theirs = None if mine else body
+        theirs = body
+        if mine or body is None or self.config.observes or bodies.is_observed(body):
+            theirs = None
         if theirs is not None or name in self.records.foreign:
             self.swapper.foreign_profile_changed(name, theirs)
             self.shared_nodes.profile_changed(name, theirs)
@@ -76,7 +79,13 @@ class Engine(EngineParts):
 
     async def run(self) -> None:
         """Run all parts until cancelled; one that fails is begun anew."""
-        parts: dict[str, Callable[[], Awaitable[None]]] = {
+        async with asyncio.TaskGroup() as group:
+            for name, part in self._runs().items():
+                group.create_task(run_restarting(name, part, self.ports.clock), name=name)
+
+    def _runs(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """What runs, by name."""
+        return {
             "loop": self.loop.run,
             "swapping": lambda: self.swapper.run(self.config.swap_debounce),
             "survey": self.replica_monitor.run,
@@ -91,9 +100,6 @@ class Engine(EngineParts):
                 f"group-conditions-{i}": self.group_conditions.run for i in range(CONDITION_WRITERS)
             },
         }
-        async with asyncio.TaskGroup() as group:
-            for name, part in parts.items():
-                group.create_task(run_restarting(name, part, self.ports.clock), name=name)
 
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for the bindings and evictions in flight."""

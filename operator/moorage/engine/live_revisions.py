@@ -1,4 +1,6 @@
-"""Live revisions: which revision decides for each schedulerName, and whether this replica leads."""
+"""Live revisions: which revision decides for each schedulerName, and whether this replica leads, or
+observes.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +34,24 @@ class LiveRevisions(dict[str, Revision]):
         self.holds: dict[str, Hold] = {}
         """By schedulerName, why pods are not tried. ``RevisionActivator`` writes them."""
         self.leading = False
-        """Whether this replica has the lease: it writes statuses, events and revisions."""
+        """Whether this replica has the lease, and decides: it writes events and revisions."""
+        self.observing = False
+        """Whether it has the lease of an observer: it decides nothing."""
         self.deciding = False
         """Whether it may place pods: from when it leads until it begins to stop."""
 
     def lead(self) -> None:
         """This replica has the lease, and what it knows is up to date."""
         self.leading = self.deciding = True
+
+    def observe(self) -> None:
+        """This replica has the lease of an observer, and what it knows is up to date."""
+        self.observing = True
+
+    @property
+    def answering(self) -> bool:
+        """Whether this replica has the lease: it writes statuses, records, and is whom to ask."""
+        return self.leading or self.observing
 
     def owns(self, scheduler_name: str) -> bool:
         """Whether pods with this schedulerName are for us to place and to write to."""

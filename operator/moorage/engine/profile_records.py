@@ -64,6 +64,8 @@ class ProfileRecord:
     """Why another profile or another scheduler serves its pods; while there are any, no revision of
     it decides.
     """
+    served_by: str = ""
+    """Where this installation observes, namespace/lease of the one that serves it, "" for none."""
     active: ActiveRevision | None = None
     trial: ProfileTrial | None = None
     """Of a revision that is to decide after ``active``, or that was not taken over."""

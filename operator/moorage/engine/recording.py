@@ -102,7 +102,7 @@ class StateRecording:
                 self._tick()
 
     def _tick(self) -> None:
-        if not self._live.leading:
+        if not self._live.answering:
             return
         self._recorder.flush()
         if self._is_due():

@@ -44,7 +44,11 @@ from moorage.engine.profiles.assignment_reviews import AssignmentReviews
 from moorage.engine.profiles.assignments import Assignments
 from moorage.engine.profiles.desired_status import StatusBuilder
 from moorage.engine.profiles.list_reactions import ListReactions
-from moorage.engine.profiles.ownership import ProfileOwnership, may_hold_leases
+from moorage.engine.profiles.ownership import (
+    ObserverOwnership,
+    ProfileOwnership,
+    may_hold_leases,
+)
 from moorage.engine.profiles.profile_conditions import StatusInputs
 from moorage.engine.profiles.profile_listeners import ProfileReports
 from moorage.engine.profiles.profile_status import ProfileStatusWriter
@@ -218,30 +222,15 @@ class EngineParts:
     def _wire_profiles(self, registry: Registry, resolver: ProfileResolver) -> None:
         """Profiles: from objects to what is live, and their statuses."""
         ports, lease = self.ports, self.config.leader_election
-        ownership = ProfileOwnership(
+        owning = ObserverOwnership if self.config.observes else ProfileOwnership
+        ownership = owning(
             ports.reads,
             f"{lease.resource_namespace}/{lease.resource_name}",
             functools.partial(may_hold_leases, self.store, lease.resource_namespace),
         )
         config_results = PluginConfigResults(resolver)
         self.assignment_reviews = AssignmentReviews(self.assignments, self.store.objects(Namespace))
-        inputs = self.status_inputs = StatusInputs(
-            assignments=self.assignments, shared_nodes=self.shared_nodes, synced=self.synced
-        )
-        statuses = StatusBuilder(
-            records=self.records,
-            config_results=config_results,
-            queue=self.queue,
-            rooms=self.group_scheduler,
-            under_way=self.under_way,
-            inputs=inputs,
-            election=ports.election,
-            claimed_by=ownership.own_lease,
-            clock=ports.clock,
-        )
-        self.profile_status = ProfileStatusWriter(
-            self.live, self.records, statuses, ports.writes, ports.clock
-        )
+        self._wire_statuses(config_results, ownership.own_lease)
         changed = asyncio.Event()
         reports = ProfileReports(
             self.profile_status,
@@ -289,6 +278,32 @@ class EngineParts:
             activator=self.trials.activator,
             status=self.profile_status,
             ports=ports,
+        )
+
+    def _wire_statuses(self, config_results: PluginConfigResults, own_lease: str) -> None:
+        """What is said of profiles, and of PluginConfigs."""
+        inputs = self.status_inputs = StatusInputs(
+            assignments=self.assignments,
+            shared_nodes=self.shared_nodes,
+            synced=self.synced,
+            observes=self.config.observes,
+        )
+        ports = self.ports
+        statuses = StatusBuilder(
+            records=self.records,
+            config_results=config_results,
+            queue=self.queue,
+            rooms=self.group_scheduler,
+            under_way=self.under_way,
+            inputs=inputs,
+            election=ports.election,
+            own_lease=own_lease,
+            clock=ports.clock,
+        )
+        # What became of PluginConfigs is for those to say who run them.
+        told = ProfileRecords(self.records.profiles) if inputs.observes else self.records
+        self.profile_status = ProfileStatusWriter(
+            self.live, told, statuses, ports.status_writes, ports.clock
         )
 
     def _wire_trials(self, resolver: ProfileResolver) -> None:

@@ -11,6 +11,7 @@ from moorage.ports.event_recorder import EventRecorder
 from moorage.ports.extender_calls import ExtenderClient
 from moorage.ports.kube import KubeReader, KubeWriter, ReplicaAnnouncer
 from moorage.ports.leadership import Election
+from moorage.ports.status_writer import StatusWriter
 from moorage.ports.telemetry import Telemetry
 
 
@@ -20,6 +21,7 @@ class Ports:
 
     clock: Clock
     writes: KubeWriter
+    status_writes: StatusWriter
     reads: KubeReader
     events: EventRecorder
     telemetry: Telemetry

@@ -42,3 +42,13 @@ class EventRecorder(Protocol):
 
     def record(self, event: Event) -> None:
         """Log it and queue it for the API server."""
+
+
+class EventSender(EventRecorder, Protocol):
+    """An event recorder whose events go out while ``run`` is running."""
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+
+    async def flush(self, seconds: float) -> None:
+        """Wait at most so long until all is sent."""

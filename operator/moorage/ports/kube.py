@@ -14,6 +14,7 @@ from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod
 from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.ports.access_rights import AccessRight
+from moorage.ports.status_writer import StatusWriter
 
 T_contra = TypeVar("T_contra", contravariant=True)
 T_co = TypeVar("T_co", covariant=True)
@@ -40,6 +41,10 @@ REVISIONS_ANNOTATION = "moorage.dev/revisions"
 """On the replicas' Leases: a JSON map of profile name to the revision that the replica has
 ready.
 """
+
+
+MODE_ANNOTATION = "moorage.dev/mode"
+"""On the replicas' Leases: the ``mode`` of their configuration."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -241,16 +246,12 @@ class ClaimWriter(Protocol):
         """
 
 
-class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
+class KubeWriter(VolumeWriter, ClaimWriter, StatusWriter, Protocol):
     """Every write that only the leader may make; each passes the fence.
 
     That one of them finds nothing is no proof that the object is gone: a proxy may have said so. A
     read by ``KubeReader`` is.
     """
-
-    @property
-    def open(self) -> bool:
-        """Whether the fence would let a write pass now."""
 
     async def bind(self, pod: PodRef, node: str) -> None:
         """POST the Binding. Conflict: somebody bound it or it is another pod; NotFound: the pod may
@@ -276,12 +277,6 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
     async def pod_group_condition(self, group: PodRef, condition: Mapping[str, Any]) -> None:
         """Patch one condition into the status of a PodGroup (scheduling.k8s.io)."""
 
-    async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
-        """Merge-patch a SchedulerProfile's status (None removes a field)."""
-
-    async def plugin_config_status(self, name: str, status: Mapping[str, Any]) -> None:
-        """Merge-patch a PluginConfig's status."""
-
     async def create_revision(self, revision: StoredRevision) -> None:
         """Store a revision; Conflict when it is there already."""
 
@@ -290,11 +285,6 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
 
     async def revision_trial(self, name: str, document: str) -> None:
         """Patch into a stored revision how the trial of another one against it stands."""
-
-    async def delete_replica(self, identity: str) -> None:
-        """Delete what a replica announced that died without withdrawing
-        (``KubeReader.dead_replicas``); one that is gone is fine.
-        """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.adapters.recording import OWN_VERSIONS, read_recording
 from moorage.api.operator_config import load_config
 from moorage.apps.run import state_recording
-from moorage.engine.recording import LeaseEvents
 from moorage.ports.errors import EdgeError, Forbidden
 from moorage.ports.http_calls import HttpCall
 from tests.engine.running import Running
@@ -44,9 +43,8 @@ def test_the_header_says_which_api_server_it_was(
     async def scenario() -> None:
         config = load_config(None, {}, {"recording.directory": str(tmp_path / "ring")})
         recorder = state_recording.recorder_of(config, running.resolver, running.clock, "me")
-        lease = LeaseEvents(running.events, "moorage-system", "moorage")
         telemetry = PrometheusTelemetry()
-        parts = state_recording.joined(recorder, running.engine, call, telemetry, lease)
+        parts = state_recording.joined(recorder, running.engine, call, telemetry)
         task = asyncio.create_task(parts.tasks["recording"]())
         await asyncio.sleep(0)
         parts.lead()

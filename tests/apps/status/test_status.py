@@ -89,7 +89,11 @@ TRIED = profile(
 
 
 def asked(
-    folder: Path, profiles: Sequence[Any], lease: Mapping[str, Any] | None = None, form: str = ""
+    folder: Path,
+    profiles: Sequence[Any],
+    lease: Mapping[str, Any] | None = None,
+    form: str = "",
+    replicas: Sequence[Any] | None = None,
 ) -> tuple[int, str]:
     """Exit status and what is printed, where no operator is asked."""
 
@@ -97,8 +101,9 @@ def asked(
         out = io.StringIO()
         async with api_server() as server:
             ready = {"moorage.dev/revisions": '{"spread":"9d02aa71"}'}
-            replicas = [a_replica("moorage-1_1c2d", {}), a_replica(LEADER, ready)]
-            script(server, a_lease() if lease is None else lease, replicas, profiles)
+            usual = [a_replica("moorage-1_1c2d", {}), a_replica(LEADER, ready)]
+            shown = usual if replicas is None else replicas
+            script(server, a_lease() if lease is None else lease, shown, profiles)
             cluster = kubeconfig(folder, server.url)
             options = LookingOptions(cluster, OperatorChoice("none"), form)
             return await asyncio.to_thread(run, options, out), out.getvalue()
@@ -218,6 +223,52 @@ def test_what_needs_a_look(one: Any, text: str, command: str, code: int, tmp_pat
     assert text in lines[1]
     assert lines[-1] == f"Next: {command}"
     assert found == code
+
+
+OBSERVED = profile(
+    "candidate",
+    conditions=conditions(
+        Active=("False", "Observing", "an observer explains pods by revision 9d02aa71"),
+        Ready=("False", "Observing", "an observer explains pods by revision 9d02aa71"),
+    ),
+)
+OBSERVER = a_replica(LEADER, {"moorage.dev/mode": "observer"})
+
+
+def test_an_observer_places_no_pod(tmp_path: Path) -> None:
+    """It says so first, and whoever observes needs no look for that."""
+    code, text = asked(tmp_path, [OBSERVED], replicas=[OBSERVER, a_replica("moorage-1_1c2d", {})])
+    first, _, _, row, _, _, observer, standby, *_ = text.splitlines()
+    assert first.startswith("An observer explains pods by 1 profile, and places none. 1 pod waits.")
+    assert row.split()[:3] == ["candidate", "False", "9d02aa71"]
+    assert observer.split()[:2] == [LEADER, "Observer"]
+    assert standby.split()[:2] == ["moorage-1_1c2d", "Standby"]
+    assert code == 0
+
+
+def test_what_is_wrong_is_told_of_an_observers_profiles_too(tmp_path: Path) -> None:
+    """As of a decider's."""
+    code, text = asked(tmp_path, [OBSERVED, REFUSED], replicas=[OBSERVER])
+    first, second, *_ = text.splitlines()
+    said = "1 of 2 profiles needs a look. An observer explains pods by 2 profiles, and places none."
+    assert first.startswith(said)
+    assert second.split()[0] == "batch"
+    assert code == 1
+
+
+def test_an_observer_without_profiles(tmp_path: Path) -> None:
+    """It says that, and how to begin."""
+    code, text = asked(tmp_path, [], replicas=[OBSERVER])
+    assert text.startswith("An observer leads: it places no pod. No SchedulerProfile yet.")
+    assert (code, "Start with: kubectl apply" in text) == (0, True)
+
+
+def test_an_observer_is_known_by_its_profiles() -> None:
+    """Where its Leases may not be seen."""
+    around = Surroundings([OBSERVED], None, None, "no right")
+    found = status_document(around, [], Source(cluster="c", at=datetime.datetime.now(datetime.UTC)))
+    assert (found["observes"], found["well"], found["problems"]) == (True, True, [])
+    assert found["profiles"][0]["state"] == "Observing"
 
 
 def test_rates_of_the_operator() -> None:

@@ -67,7 +67,7 @@ class World(Bench):
             under_way=self.under_way,
             inputs=StatusInputs(),
             election=FakeElection(lambda: Leadership("me", "", 0, "")),
-            claimed_by=OURS,
+            own_lease=OURS,
             clock=self.clock,
         )
         self.reconciler = ProfileStatusWriter(

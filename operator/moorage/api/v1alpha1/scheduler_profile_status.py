@@ -171,8 +171,8 @@ class SchedulerProfileStatus(StatusModel):
     preset: the same content has the same name. Unset while the spec is bad.
     """
     active_revision: str | None = None
-    """The revision that decides now; another than the desired one while that is bad, or
-    waits.
+    """The revision that decides now, or by which an observer explains; another than the desired
+    one while that is bad, or waits.
     """
     active_since: Time | None = None
     """Since when it decides."""
@@ -202,3 +202,7 @@ class SchedulerProfileStatus(StatusModel):
     """The trial of a new revision."""
     claimed_by: str | None = None
     """namespace/lease of the installation that serves the profile."""
+    observed_by: str | None = None
+    """namespace/lease of the observer that explains by the profile; unset while an installation
+    serves it.
+    """

@@ -41,6 +41,8 @@ class StatusOutput(LookedAtOutput):
     """Why nobody can change profiles, as nobody answers the webhook of admission; null where that
     is not so, or cannot be seen.
     """
+    observes: bool
+    """Whether that is an observer, which decides nothing."""
     problems: list[ProblemPart]
     """What needs a look."""
     profiles: list[ProfilePart]
@@ -80,15 +82,15 @@ class ProfilePart(TypedDict):
     created: str | None
     """When it was created."""
     state: str
-    """Ready, Pending, Refused, Unresolved, Forbidden, Trial, RolledBack, LastGood, Paused or
-    Suspended.
+    """Ready, Pending, Refused, Unresolved, Forbidden, Trial, RolledBack, LastGood, Paused,
+    Suspended, or Observing: nobody decides by it.
     """
     ready: str
     """Of the condition Ready: True, False or Unknown."""
     reason: str
     """Of the condition Ready."""
     revision: str | None
-    """The revision that decides."""
+    """The revision that decides, or by which an observer explains."""
     desiredRevision: str | None
     """The revision that the spec means."""
     activeSince: str | None
@@ -140,7 +142,7 @@ class ReplicaPart(TypedDict):
     identity: str
     """As its Lease has it."""
     role: str | None
-    """Leader or Standby."""
+    """Leader or Standby; Observer: it has the Lease, and decides nothing."""
     revisionsReady: int
     """Profiles whose active revision it has ready."""
     revisions: int

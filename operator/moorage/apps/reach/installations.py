@@ -23,7 +23,12 @@ from moorage.api.bodies import Body
 from moorage.api.operator_options import LeaderElectionOptions
 from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import HttpCall, HttpSession
-from moorage.ports.kube import HOME_LABEL, INSTALLATION_LABEL, REVISIONS_ANNOTATION
+from moorage.ports.kube import (
+    HOME_LABEL,
+    INSTALLATION_LABEL,
+    MODE_ANNOTATION,
+    REVISIONS_ANNOTATION,
+)
 from moorage.ports.serving import SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION, ServedAt
 from moorage.ports.texts import shortened
 
@@ -45,6 +50,8 @@ class Replica:
     served: ServedAt | None
     seen: datetime.datetime | None
     """When it last said so."""
+    observes: bool = False
+    """Whether it decides nothing."""
 
     @property
     def pod(self) -> str:
@@ -82,8 +89,13 @@ class Installation:
 
 
 async def installation_of(session: HttpSession, profiles: Iterable[Body]) -> Installation:
-    """The installation that serves most of these, or the usual one. Raises EdgeError."""
-    claims = collections.Counter(str(bodies.status(one).get("claimedBy") or "") for one in profiles)
+    """The installation that serves or observes most of these, or the usual one. Raises
+    EdgeError.
+    """
+    claims = collections.Counter(
+        str(bodies.status(one).get("claimedBy") or bodies.status(one).get("observedBy") or "")
+        for one in profiles
+    )
     del claims[""]
     for claim, _ in claims.most_common():
         namespace, _, lease = claim.partition("/")
@@ -164,6 +176,7 @@ def _replicas(leases: Sequence[Mapping[str, Any]]) -> tuple[Replica, ...]:
                 revisions=_revisions(annotations.get(REVISIONS_ANNOTATION)),
                 served=_served(annotations),
                 seen=_time(spec.get("renewTime")),
+                observes=annotations.get(MODE_ANNOTATION) == "observer",
             )
         )
     return tuple(sorted(found, key=lambda one: one.identity))

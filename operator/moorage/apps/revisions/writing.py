@@ -67,8 +67,8 @@ async def settled(connection: Connection, name: str, generation: int) -> Profile
 
 
 def _is_reached(view: ProfileView) -> bool:
-    """Whether it decides by its spec, or is paused. Raises NotReached for a spec that is
-    refused.
+    """Whether it decides by its spec, or an observer explains by that, or it is paused. Raises
+    NotReached for a spec that is refused.
     """
     for kind in ("Accepted", "ResolvedRefs"):
         condition = view.condition(kind)
@@ -76,7 +76,9 @@ def _is_reached(view: ProfileView) -> bool:
             raise NotReached(f"{view.name} is refused: {condition.get('message')}")
     if bodies.paused(view.said.profile):
         return True
-    return view.condition("Active").get("status") == "True" and view.active == view.desired
+    active = view.condition("Active")
+    runs = active.get("status") == "True" or active.get("reason") == "Observing"
+    return runs and view.active == view.desired
 
 
 def _waiting(view: ProfileView, observed: bool) -> str:

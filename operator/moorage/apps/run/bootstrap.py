@@ -18,7 +18,6 @@ from typing import Any
 
 import moorage
 from moorage.adapters.authorization import ApiReviews
-from moorage.adapters.event_broadcaster import EventBroadcaster
 from moorage.adapters.http_extenders import HttpExtenderClient
 from moorage.adapters.https_server import (
     EndpointHandler,
@@ -30,7 +29,6 @@ from moorage.adapters.https_server import (
 )
 from moorage.adapters.kube_reads import HttpKubeReader
 from moorage.adapters.kube_session import KubeSession, ResponseObserver
-from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.leader_election import LeaderElectionTimes, LeaderElector, SingleReplica
 from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.prometheus import PrometheusTelemetry
@@ -42,7 +40,6 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.run import health, review_serving, state_recording
 from moorage.apps.run.freed_memory import give_back
-from moorage.apps.run.home_namespace import ensure_namespace
 from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.operator_page import OperatorPage
 from moorage.apps.run.operator_profiles import OperatorProfiles
@@ -56,6 +53,7 @@ from moorage.apps.run.sessions import Sessions, doubting, open_session
 from moorage.apps.run.side_loop import OneLoop, Side, Tasks, on_the_side
 from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import SupervisedParts, Supervisor
+from moorage.apps.run.ways_out import ways_out
 from moorage.apps.ui.page_handler import PageHandler
 from moorage.apps.ui.static_files import StaticFiles
 from moorage.core.columns.changes import NO_JOURNAL
@@ -69,7 +67,6 @@ from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.engine import Engine
 from moorage.engine.intake.comparison import CacheComparison, Compared
 from moorage.engine.intake.object_sink import ObjectSink
-from moorage.engine.recording import LeaseEvents
 from moorage.engine.reports.kubelet_rejections import FailedPod
 from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
 from moorage.ports.bundle import Ports
@@ -79,7 +76,6 @@ from moorage.ports.kube import (
     LIVE_PODS,
     Informer,
     KubeReader,
-    KubeWriter,
     ReflectorSink,
 )
 from moorage.ports.leadership import Elector, Fence
@@ -108,7 +104,6 @@ class Overrides:
     fence: Fence | None = None
     elector: Elector | None = None
     reads: KubeReader | None = None
-    writes: KubeWriter | None = None
 
 
 async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
@@ -134,30 +129,30 @@ async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
 def _assemble(config: OperatorConfiguration, given: Overrides, sessions: Sessions) -> Supervisor:
     clock, telemetry, side, session = given.clock, given.telemetry, given.side, sessions.main
     home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
-    fence = given.fence or Fence(clock.boottime)
+    fence, certificates = given.fence or Fence(clock.boottime), certificates_of(config, clock)
     elector = given.elector or _elector(config, sessions.side, fence, given)
     reads = given.reads or HttpKubeReader(session, clock, *home)
-    events = EventBroadcaster(session, clock, telemetry, host_name())
+    out = ways_out(config, session, fence, clock, telemetry)
     extenders = HttpExtenderClient(reads, clock, f"moorage/{moorage.__version__}")
     resolver = Resolver(given.registry, given.presets, config)
-    state, certificates = ReplicaState(), certificates_of(config, clock)
+    state, rates = ReplicaState(), RecentRates(telemetry.attempt_durations, clock)
     served = functools.partial(served_at, config, state, certificates)
     recorder = state_recording.recorder_of(config, resolver, clock, given.identity)
     ports = Ports(
         clock=clock,
-        writes=given.writes or HttpKubeWriter(session, fence, clock, home, config.bind_concurrency),
+        writes=out.writes,
+        status_writes=out.status_writes,
         reads=reads,
-        events=events,
+        events=out.events,
         telemetry=telemetry,
-        announcer=ReplicaLeases(session, clock, home, served),
+        announcer=ReplicaLeases(session, clock, home, served, config.mode),
         extenders=extenders,
         election=elector,
         rights_in_doubt=sessions.rights_in_doubt,
         journal=recorder or NO_JOURNAL,
     )
-    engine = Engine(config, ports, resolver, given.registry, given.actors)
-    rates, told = RecentRates(telemetry.attempt_durations, clock), LeaseEvents(events, *home)
-    recording = state_recording.joined(recorder, engine, session.call, telemetry, told)
+    engine = out.engine(config, ports, resolver, given.registry, given.actors)
+    recording = state_recording.joined(recorder, engine, session.call, telemetry)
     kopf, reviews = _kopf(config, given, engine, fence, sessions)
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
@@ -174,7 +169,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: Session
         elector=elector,
         engine=engine,
         feeds=feeds,
-        events=events,
+        events=out.events,
         server=server,
         kopf=kopf,
         background={
@@ -184,7 +179,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: Session
             **on_the_side(side, **reviews, pulse=pulse.run, serving=server.run, rates=rates.run),
             **recording.tasks,
         },
-        prepare=lambda: ensure_namespace(session, clock, home[0]),
+        prepare=out.prepare,
         warm=sessions.warm,
         sever=session.sever,
         on_leading=lambda: _on_leading(telemetry, comparison, recording, home[1]),

@@ -87,8 +87,8 @@ class OperatorProfiles:
 
     @property
     def leading(self) -> bool:
-        """Whether this replica decides: then its queue and its rates are those that count."""
-        return self._engine.live.leading
+        """Whether this replica has the lease: then its queue and its rates are those that count."""
+        return self._engine.live.answering
 
     def bodies(self) -> tuple[Body, ...]:
         """The objects, in no order: those that are others than before have changed. Copied in one

@@ -40,7 +40,7 @@ def past_of(engine: Engine, shown: str) -> RecordedPast | None:
         return None
 
     def known() -> float:
-        whole = engine.live.leading and recorder.is_whole
+        whole = engine.live.answering and recorder.is_whole
         return engine.ports.clock.now().timestamp() - WRITTEN_SECONDS if whole else 0.0
 
     return RecordedPast(engine.config, shown, known)

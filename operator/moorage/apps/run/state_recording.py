@@ -69,11 +69,12 @@ def joined(
     engine: Engine,
     call: ServerCall,
     telemetry: PrometheusTelemetry,
-    lease: LeaseEvents,
 ) -> RecordingParts:
     """The recorder, with what puts whole states and tells of it."""
     if recorder is None:
         return RecordingParts({}, lambda: None, _nothing)
+    home = engine.config.leader_election
+    lease = LeaseEvents(engine.ports.events, home.resource_namespace, home.resource_name)
     recording = StateRecording(recorder, engine.cache, engine.live, engine.ports.clock, lease)
     report(telemetry, recorder, recording)
     return RecordingParts(

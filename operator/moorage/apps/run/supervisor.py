@@ -35,7 +35,6 @@ import signal
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.adapters.event_broadcaster import EventBroadcaster
 from moorage.adapters.https_server import HttpsServer
 from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 from moorage.apps.run.side_loop import Side
@@ -43,6 +42,7 @@ from moorage.engine.engine import Engine
 from moorage.handlers.kopf_operator import EmbeddedKopf
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Forbidden
+from moorage.ports.event_recorder import EventSender
 from moorage.ports.kube import Informer
 from moorage.ports.leadership import Elector
 from moorage.ports.repeated_logs import once_per_failure
@@ -90,7 +90,7 @@ class SupervisedParts:
     elector: Elector
     engine: Engine
     feeds: Sequence[Informer]
-    events: EventBroadcaster
+    events: EventSender
     server: HttpsServer
     kopf: EmbeddedKopf
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]]

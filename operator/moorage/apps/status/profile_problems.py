@@ -14,7 +14,9 @@ from moorage.apps.printing.amounts import counted
 RUNNING: Final = "SoFarNoWorse"
 """The verdict of a trial that has not ended."""
 _OF_TRIALS: Final = ("Trial", "RolledBack")
-_INACTIVE: Final = (*_OF_TRIALS, "LastGood", "Paused", "Suspended")
+OBSERVING: Final = "Observing"
+"""The state of a profile of an observer: as it is to be."""
+_INACTIVE: Final = (*_OF_TRIALS, "LastGood", "Paused", "Suspended", OBSERVING)
 """Reasons of Active that are states; else it is only a matter of time."""
 _DESCRIBE: Final = "kubectl describe sprof"
 READY, _PENDING = "Ready", "Pending"
@@ -36,7 +38,7 @@ class ProfileProblem:
 def state_of(problem: ProfileProblem | None) -> str:
     """Ready; Pending: nobody has looked, or no revision is ready yet; Refused, Unresolved or
     Forbidden: what is wrong with the spec; else why the spec's revision does not decide: Trial,
-    RolledBack, LastGood, Paused or Suspended.
+    RolledBack, LastGood, Paused, Suspended or Observing.
     """
     return READY if problem is None else problem.state
 

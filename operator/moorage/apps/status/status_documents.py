@@ -17,6 +17,7 @@ from moorage.apps.reach.installations import Replica
 from moorage.apps.reach.surroundings import Surroundings
 from moorage.apps.status.group_lines import groups_document
 from moorage.apps.status.profile_problems import (
+    OBSERVING,
     ProfileProblem,
     conditions_of,
     problem_of,
@@ -53,12 +54,17 @@ def status_document(
     """The document. ``rates`` are those of /debug/rates, by schedulerName."""
     by_scheduler = {str(one["profile"]): one for one in rates}
     found = [(one, problem_of(one)) for one in around.profiles]
-    problems = [problem for _, problem in found if problem is not None]
+    observes = _observes(around, found)
+    problems = [one for _, one in found if one is not None and one.state != OBSERVING]
     profiles = [_profile(one, state_of(problem), by_scheduler) for one, problem in found]
     installation, (refused, way_out) = around.installation, source.refused
     schedulers = frozenset(map(bodies.scheduler_name, around.profiles))
     return {
-        "answer": _answer(around, problems, profiles, rated=bool(source.operator)),
+        "answer": (
+            _observed(around, problems, profiles)
+            if observes
+            else _answer(around, problems, profiles, rated=bool(source.operator))
+        ),
         "well": around.led is not False and not refused and all(one.well for one in problems),
         "at": _time(source.at),
         "cluster": source.cluster,
@@ -67,6 +73,7 @@ def status_document(
         "led": around.led,
         "leader": (installation.leader if installation is not None else "") or None,
         "admission": refused or None,
+        "observes": observes,
         "problems": [_problem(one) for one in problems],
         "profiles": profiles,
         "groups": None if source.groups is None else groups_document(source.groups, schedulers),
@@ -91,10 +98,38 @@ def _answer(
     if not profiles:
         return "No SchedulerProfile yet."
     total = sum(one["podsPerSecond"] or 0.0 for one in profiles)
-    waiting = sum(one["queue"][place] for one in profiles for place in WAITING)
     found = f"{number(total)} pods/s find a node, " if rated else ""
     verdict = _verdict(len(problems), len(profiles), str(profiles[0]["name"]))
-    return f"{verdict} {found}{counted(waiting, 'pod waits', 'pods wait')}."
+    return f"{verdict} {found}{_waiting(profiles)}."
+
+
+def _observes(around: Surroundings, found: Iterable[tuple[Body, ProfileProblem | None]]) -> bool:
+    """Whether it is an observer that leads: by its Lease or, where that may not be seen, by the
+    profiles.
+    """
+    installation = around.installation
+    if installation is not None and installation.leading is not None:
+        return installation.leading.observes
+    return any(problem is not None and problem.state == OBSERVING for _, problem in found)
+
+
+def _observed(
+    around: Surroundings, problems: Sequence[ProfileProblem], profiles: Sequence[Document]
+) -> str:
+    if around.led is False:
+        return _unled(around)
+    if not profiles:
+        return "An observer leads: it places no pod. No SchedulerProfile yet."
+    by = counted(len(profiles), "profile", "profiles")
+    found = f"An observer explains pods by {by}, and places none. {_waiting(profiles)}."
+    if not problems:
+        return found
+    return f"{_verdict(len(problems), len(profiles), str(profiles[0]['name']))} {found}"
+
+
+def _waiting(profiles: Iterable[Document]) -> str:
+    waiting = sum(one["queue"][place] for one in profiles for place in WAITING)
+    return counted(waiting, "pod waits", "pods wait")
 
 
 def _verdict(problems: int, profiles: int, first: str) -> str:
@@ -189,7 +224,7 @@ def _replicas(around: Surroundings) -> list[Document]:
     return [
         {
             "identity": one.identity,
-            "role": "Leader" if one.identity == installation.leader else "Standby",
+            "role": _role(one, installation.leader),
             "revisionsReady": _ready(one, served),
             "revisions": len(served),
             "seen": _time(one.seen),
@@ -199,6 +234,12 @@ def _replicas(around: Surroundings) -> list[Document]:
             installation.replicas, key=lambda one: one.identity != installation.leader
         )
     ]
+
+
+def _role(replica: Replica, leader: str) -> str:
+    if replica.identity != leader:
+        return "Standby"
+    return "Observer" if replica.observes else "Leader"
 
 
 def _active_revisions(profiles: Iterable[Body]) -> Mapping[str, str]:

@@ -139,7 +139,9 @@ class RatesItem(TypedDict):
 
 
 class ReplicaItem(TypedDict):
-    """``role``: Leader or Standby. ``revisions``: as in ``4 of 4``; ``watches``: fresh or stale."""
+    """``role``: Leader, Observer or Standby. ``revisions``: as in ``4 of 4``; ``watches``: fresh or
+    stale.
+    """
 
     name: str
     role: str

@@ -36,7 +36,7 @@ class StatusBuilder:
     under_way: PodsUnderWay
     inputs: StatusInputs
     election: Election
-    claimed_by: str
+    own_lease: str
     """namespace/lease of this installation."""
     clock: Clock
 
@@ -68,7 +68,8 @@ class StatusBuilder:
             "effective": effective_plugins(record),
             "replicas": self._replicas(record),
             "trial": trial_status(record.trial),
-            "claimedBy": self.claimed_by,
+            "claimedBy": None if self.inputs.observes else self.own_lease,
+            "observedBy": self.own_lease if self.inputs.observes else None,
         }
 
     def of_config(self, name: str, body: Body, old: Sequence[object]) -> StatusBody:

@@ -120,6 +120,18 @@ class ProfileOwnership:
             return True
 
 
+class ObserverOwnership(ProfileOwnership):
+    """An observer takes no pods from anybody, so that nothing stands in the way of a profile: it
+    may have the schedulerName of a scheduler that is running. But whoever serves it writes its
+    status.
+    """
+
+    async def conflict(self, record: ProfileRecord) -> None:
+        """None: whoever else serves this profile is noted in it."""
+        theirs = _claimant(record)
+        record.served_by = theirs if await self._serves(theirs, record.name) else ""
+
+
 def _claimant(record: ProfileRecord) -> str:
     """namespace/lease of the installation that serves the profile, as its status says; "" for
     none.

@@ -52,14 +52,14 @@ def profile_conditions(
         condition_for(ConditionType.ACCEPTED, own, ConditionReason.VALID),
         condition_for(ConditionType.RESOLVED_REFS, references, ConditionReason.RESOLVED),
         _permitted(record, inputs),
-        _active(record, inputs.synced),
+        _active(record, inputs),
     ]
-    ready = conditions.summarise(
-        results, decided=record.active is not None and not record.suspended
-    )
+    decided = record.active is not None and not record.suspended and not inputs.observes
+    ready = conditions.summarise(results, decided=decided)
     if record.trial is not None:
         results.append(progressing(record.trial))
-    if (assigned := assignment_condition(record, inputs.assignments, _idle(record))) is not None:
+    idle = _idle(record, inputs)
+    if (assigned := assignment_condition(record, inputs.assignments, idle)) is not None:
         results.append(assigned)
     if (shared := inputs.shared_nodes.condition(record)) is not None:
         results.append(shared)
@@ -93,20 +93,28 @@ def _permitted(record: ProfileRecord, inputs: StatusInputs) -> ConditionResult:
     )
 
 
-def _active(record: ProfileRecord, synced: SyncedKinds) -> ConditionResult:
+def _active(record: ProfileRecord, inputs: StatusInputs) -> ConditionResult:
     """Whether the revision that the spec asks for decides, and what it decides without."""
-    reason, message = activity_of(record)
+    reason, message = _activity(record, inputs)
     deciding = reason is ConditionReason.DECIDING
     if deciding and record.active is not None:
-        absent = synced.unserved(record.active.revision)
+        absent = inputs.synced.unserved(record.active.revision)
         message += "".join(f"; the API server has no {one.resource} of {one.api}" for one in absent)
     return ConditionResult(ConditionType.ACTIVE, deciding, reason, message)
 
 
-def _idle(record: ProfileRecord) -> str:
+def _idle(record: ProfileRecord, inputs: StatusInputs) -> str:
     """Why it places no pods, "" where some revision of it does."""
-    places = record.active is not None and not record.waits_for and not record.lacks
-    return "" if places else activity_of(record)[1]
+    serves = record.active is not None and not record.waits_for and not record.lacks
+    return "" if serves and not inputs.observes else _activity(record, inputs)[1]
+
+
+def _activity(record: ProfileRecord, inputs: StatusInputs) -> tuple[ConditionReason, str]:
+    """As ``activity_of``; of an observer, whose revisions only explain, which one does."""
+    if not inputs.observes or record.active is None or record.waits_for:
+        return activity_of(record)
+    text = f"an observer explains pods by revision {record.active.revision.id}, and places none"
+    return ConditionReason.OBSERVING, text
 
 
 def activity_of(record: ProfileRecord) -> tuple[ConditionReason, str]:

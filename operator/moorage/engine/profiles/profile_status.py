@@ -1,5 +1,5 @@
 """Profile status: what the records say, written into the status of SchedulerProfiles and
-PluginConfigs by the leader.
+PluginConfigs by the leader; by an observer, into that of SchedulerProfiles nobody serves.
 
 Level-triggered: every round computes the whole status of each object and compares it with what was
 last written, and that with what the API server shows. Conditions, revisions and the leader are
@@ -31,8 +31,8 @@ from moorage.engine.profiles.profile_conditions import StatusBody
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Fenced, NotFound
 from moorage.ports.guards import guard
-from moorage.ports.kube import KubeWriter
 from moorage.ports.repeated_logs import once_per_cause
+from moorage.ports.status_writer import StatusWriter
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class ProfileStatusWriter:
         live: LiveRevisions,
         records: ProfileRecords,
         builder: StatusBuilder,
-        writes: KubeWriter,
+        writes: StatusWriter,
         clock: Clock,
     ) -> None:
         self._live = live
@@ -113,10 +113,10 @@ class ProfileStatusWriter:
         self._notified.set()
 
     async def run(self) -> None:
-        """Reconcile until cancelled; does nothing until this replica leads."""
+        """Reconcile until cancelled; does nothing until this replica has the lease."""
         while True:
             self._notified.clear()
-            if self._live.leading and self._writes.open:
+            if self._live.answering and self._writes.open:
                 await self.write_due()
             try:
                 async with asyncio.timeout(ROUND_INTERVAL_SECONDS):
@@ -154,7 +154,7 @@ class ProfileStatusWriter:
         writes.
         """
         for record in list(self._records.profiles.values()):
-            if record.resolution is not None:
+            if record.resolution is not None and not record.served_by:
                 yield (
                     _identity("SchedulerProfile", record.body),
                     functools.partial(self._of_profile, record),

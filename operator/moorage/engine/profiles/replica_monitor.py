@@ -76,7 +76,7 @@ class ReplicaMonitor:
         }
         await self._try(self.ports.announcer.announce, self.ports.election.identity, live)
         await self._try(self.quarantine.refresh)
-        if self.live.leading:
+        if self.live.answering:
             await self._try(self._check_replicas)
             self.status.notify()
 
@@ -94,7 +94,7 @@ class ReplicaMonitor:
     async def _check_replicas(self) -> None:
         self.inputs.replicas = tuple(await self.ports.reads.replicas())
         for identity in await self.ports.reads.dead_replicas():
-            await self.ports.writes.delete_replica(identity)
+            await self.ports.status_writes.delete_replica(identity)
 
     async def _withdraw(self) -> None:
         try:

@@ -52,7 +52,7 @@ class RightsMonitor:
         """Ask until cancelled."""
         while True:
             self.ports.rights_in_doubt.clear()
-            if self.live.leading:
+            if self.live.answering:
                 with guard("asking for rights"):
                     await self.check_once()
                 await self.ports.clock.sleep(INTERVAL_SECONDS)

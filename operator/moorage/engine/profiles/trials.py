@@ -66,7 +66,8 @@ class ProfileTrials:
     def holds(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Whether a good revision is not to decide yet, as it is tried first, or was tried in vain.
 
-        One that decided before is not tried: whoever goes back does not want to wait.
+        One that decided before is not tried: whoever goes back does not want to wait. An observer
+        decides nothing, and so tries nothing.
         """
         plan, active = resolution.plan, record.active
         if active is not None and active.revision.id == resolution.id:
@@ -77,7 +78,7 @@ class ProfileTrials:
             self.end(record)
             return False
         if not self.live.leading:
-            return True  # whoever leads tries it
+            return not self.live.observing  # whoever leads tries it
         trial = self._trial_of(record, resolution, plan)
         if trial is not record.trial:
             self.end(record)

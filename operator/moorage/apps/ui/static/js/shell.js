@@ -84,12 +84,12 @@ function Rail({ place, overview, status }) {
 }
 
 function Replica({ replica, now }) {
-  const leads = replica.role === "Leader";
+  const does = { Leader: "leads", Observer: "observes" }[replica.role];
   const since =
-    leads && replica.since && now ? `, ${age((moment(now) - moment(replica.since)) / 1000)}` : "";
-  const words = `${leads ? "leads" : "stands by"}${since}`;
+    does && replica.since && now ? `, ${age((moment(now) - moment(replica.since)) / 1000)}` : "";
+  const words = `${does || "stands by"}${since}`;
   return html`<p class="replica" title=${`${replica.name} ${words}`}>
-    <${Shape} state=${leads ? "ok" : "past"} size=${10} />
+    <${Shape} state=${does ? "ok" : "past"} size=${10} />
     <b class="name">${replica.name.split("_")[0]}</b> <span class="soft">${words}</span></p>`;
 }
 

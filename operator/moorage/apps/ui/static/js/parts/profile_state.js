@@ -12,6 +12,7 @@ const STATES = {
   RolledBack: ["bad", "Rolled back"],
   Trial: ["trial", "Trial running"],
   Suspended: ["quiet", "Suspended"],
+  Observing: ["quiet", "Observing"],
   Paused: ["quiet", "Paused"],
   Pending: ["quiet", "Not ready yet"],
 };

@@ -1,19 +1,14 @@
-"""The writes that only the leader may make: each passes the fence right before it goes out, again
-when it is sent again because the API server had too much to do.
-
-Bodies are encoded before the fence is asked, so that nothing but the send follows it.
-"""
+"""The writes of whoever decides; each passes the fence, as ``status_writes`` sends it."""
 
 from __future__ import annotations
 
-import asyncio
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from moorage.adapters.answers import decoded
+from moorage.adapters.kube_writes.status_writes import HttpStatusWriter
 from moorage.api.v1alpha1.common import API_VERSION
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.pod_groups import API as PODGROUPS
@@ -21,9 +16,8 @@ from moorage.core.objects.pods import ContainerExtendedResourceRequest
 from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
-from moorage.ports.clock import Clock
-from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
-from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
+from moorage.ports.errors import Conflict, Invalid, Retryable
+from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from moorage.ports.kube import (
     CHANGED_AT,
     CHANGED_BY,
@@ -32,13 +26,10 @@ from moorage.ports.kube import (
     PodRef,
     StoredRevision,
 )
-from moorage.ports.leadership import Fence
-from moorage.ports.retrying import until_admitted
-from moorage.ports.texts import replica_lease, shortened
+from moorage.ports.texts import shortened
 
 _encode = msgspec.json.Encoder().encode
 
-_CUSTOM = f"/apis/{API_VERSION}"
 _FINALIZER = "resource.kubernetes.io/delete-protection"
 
 
@@ -69,32 +60,8 @@ class _Done(msgspec.Struct):
     status: str = ""
 
 
-class HttpKubeWriter:
-    """``ports.kube.KubeWriter``. ``home``: namespace and name of the leader's Lease; revisions are
-    stored beside it.
-
-    At most ``concurrency`` requests are under way at a time; one that the API server has put off
-    waits beside them.
-    """
-
-    def __init__(
-        self,
-        session: HttpSession,
-        fence: Fence,
-        clock: Clock,
-        home: tuple[str, str],
-        concurrency: int = 64,
-    ) -> None:
-        self._session = session
-        self._fence = fence
-        self._clock = clock
-        self._namespace, self._lease = home
-        self._turns = asyncio.Semaphore(concurrency)
-
-    @property
-    def open(self) -> bool:
-        """Whether the fence is open."""
-        return self._fence.open
+class HttpKubeWriter(HttpStatusWriter):
+    """``ports.kube.KubeWriter``; revisions are stored beside the leader's Lease."""
 
     async def bind(self, pod: PodRef, node: str) -> None:
         """POST the Binding. A proxy, too, may say 200: only the API server's own word counts,
@@ -276,24 +243,6 @@ class HttpKubeWriter:
         path = _claim_path(claim) + subresource
         return _claim(path, await self._patch(path, patch, STRATEGIC_MERGE_PATCH))
 
-    async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
-        """Merge-patch a SchedulerProfile's status."""
-        await self._send(
-            "PATCH",
-            f"{_CUSTOM}/schedulerprofiles/{name}/status",
-            _encode({"status": status}),
-            MERGE_PATCH,
-        )
-
-    async def plugin_config_status(self, name: str, status: Mapping[str, Any]) -> None:
-        """Merge-patch a PluginConfig's status."""
-        await self._send(
-            "PATCH",
-            f"{_CUSTOM}/pluginconfigs/{name}/status",
-            _encode({"status": status}),
-            MERGE_PATCH,
-        )
-
     async def create_revision(self, revision: StoredRevision) -> None:
         """Store it as a ControllerRevision, labelled by its profile and owned by it, so that it
         goes when the profile does.
@@ -325,34 +274,6 @@ class HttpKubeWriter:
         path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions/{name}"
         patch = {"metadata": {"annotations": {TRIAL_ANNOTATION: document}}}
         await self._patch(path, patch, MERGE_PATCH)
-
-    async def delete_replica(self, identity: str) -> None:
-        """Delete a replica's Lease."""
-        name = replica_lease(self._lease, identity)
-        await self._delete(
-            f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{name}"
-        )
-
-    async def _delete(self, path: str) -> None:
-        try:
-            await self._send("DELETE", path)
-        except NotFound:
-            return  # as wished
-
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        content_type: str = "application/json",
-    ) -> bytes:
-        guard = functools.partial(self._fence.check, f"{method} {path}")
-        call = HttpCall(method, path, body, content_type, guard=guard)
-        return await until_admitted(functools.partial(self._in_turn, call), self._clock)
-
-    async def _in_turn(self, call: HttpCall) -> bytes:
-        async with self._turns:
-            return await self._session.call(call)
 
 
 def _owner(revision: StoredRevision) -> dict[str, Any]:
