@@ -35,7 +35,8 @@ def place(rig: Rig) -> Rig:
     objects, and has no right of the operator's.
     """
     enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
-    metadata = {"name": NAMESPACE, "labels": enforced}
+    labels = {**enforced, "app.kubernetes.io/name": "moorage"}
+    metadata = {"name": NAMESPACE, "labels": labels}
     create(rig, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     groups = ["", "apps", "policy", "rbac.authorization.k8s.io", "apiextensions.k8s.io"]
     rules = [{"apiGroups": groups, "resources": ["*"], "verbs": ["get", "create", "patch"]}]

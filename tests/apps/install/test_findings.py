@@ -10,7 +10,7 @@ import pytest
 
 from moorage.apps.install import findings
 from moorage.apps.install.findings import HELM, dropped, has
-from moorage.apps.install.object_keys import INSTANCE, PART_OF, Document, Kind
+from moorage.apps.install.object_keys import APP, INSTANCE, PART_OF, Document, Kind, key_of
 
 NOW: Final = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
 VERSIONS: Final = {
@@ -62,7 +62,13 @@ THERE: Final = {
         "belongs to installation blue",
         "--name",
     ),
-    "a namespace of others": (SPACE, altered(SPACE, labels={}), "", ""),
+    "a namespace of others": (
+        SPACE,
+        altered(SPACE, labels={"team": "ships"}),
+        "Namespace moorage-system/moorage is not Moorage's, and would have its labels",
+        f"kubectl label namespace moorage {APP}=moorage",
+    ),
+    "a namespace for Moorage": (SPACE, altered(SPACE, labels={APP: "moorage"}), "", ""),
     "an older selector": (
         DEPLOYMENT,
         {**DEPLOYMENT, "spec": {"selector": {"matchLabels": {"a": "b"}}}},
@@ -80,6 +86,38 @@ def test_objects_that_are_there(case: str) -> None:
     found = [*findings.of_object(document, live)]
     assert len(found) == bool(what)
     assert all(what in one.what and do in one.do and one.stops for one in found)
+
+
+SUBJECT: Final = {"kind": "ServiceAccount", "name": "moorage", "namespace": "moorage-system"}
+THEIRS: Final = {**SUBJECT, "namespace": "theirs"}
+WHOSE: Final[dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]]] = {
+    "of the same namespace": ({"subjects": [SUBJECT]}, {"subjects": [SUBJECT]}, set()),
+    "rights of another": ({"subjects": [SUBJECT]}, {"subjects": [THEIRS]}, {"theirs"}),
+    "one of two": ({"subjects": [SUBJECT]}, {"subjects": [SUBJECT, THEIRS]}, {"theirs"}),
+    "requests of another": (
+        {"rules": [{"subjects": [{"serviceAccount": SUBJECT}]}]},
+        {"rules": [{"subjects": [{"serviceAccount": THEIRS}], "namespace": "leases"}]},
+        {"theirs"},
+    ),
+    "a webhook of another": (
+        {"webhooks": [{"clientConfig": {"service": SUBJECT}}]},
+        {"webhooks": [{"clientConfig": {"service": THEIRS}}]},
+        {"theirs"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WHOSE)
+def test_an_installation_of_the_same_name(case: str) -> None:
+    """It is in the namespaces of the accounts and Services that its objects name."""
+    wanted, there, namespaces = WHOSE[case]
+    live = {**ROLE, **there}
+    assert findings.elsewhere({**ROLE, **wanted}, live) == namespaces
+    assert not findings.elsewhere(live, live)
+    assert not findings.elsewhere(ROLE, altered(live, labels={}))  # whose it is is told anyway
+    found = findings.of_same_name("moorage", "theirs", [key_of(ROLE)])
+    assert found.stops and "moorage is in namespace theirs: ClusterRole" in found.what
+    assert found.do.endswith("moorage uninstall --namespace theirs --name moorage")
 
 
 def schema(**properties: Any) -> dict[str, Any]:

@@ -135,6 +135,43 @@ def test_who_leads_by_the_name_is_found() -> None:
     run(scenario)
 
 
+def test_an_installation_of_the_same_name_elsewhere() -> None:
+    """By its Deployment, and by what is one in the cluster; another name is in nobody's way."""
+
+    async def scenario(objects: ClusterObjects, look: Any) -> None:
+        await apply(objects, default("admission"))
+        there = Options(namespace="elsewhere")
+        (found,) = await look(documents("default", ["admission"], there))
+        assert found.what.startswith("installation moorage is in namespace moorage-system: ")
+        for text in (
+            "ClusterRoleBinding moorage",
+            "RoleBinding kube-system/moorage",
+            "FlowSchema moorage",
+            "ValidatingWebhookConfiguration moorage",
+            "Deployment moorage-system/moorage",
+        ):
+            assert text in found.what
+        named = Options(namespace="elsewhere", name="other")
+        assert await look(documents("default", ["admission"], named)) == []
+
+    run(scenario)
+
+
+def test_a_namespace_of_others_is_left_alone() -> None:
+    """Unless it is said to be for Moorage."""
+
+    async def scenario(objects: ClusterObjects, look: Any) -> None:
+        space: Document = {"apiVersion": "v1", "kind": "Namespace"}
+        await objects.apply({**space, "metadata": {"name": "moorage-system"}})
+        (found,) = await look(default())
+        assert found.stops and found.what.startswith("Namespace moorage-system is not Moorage's")
+        labels = {"app.kubernetes.io/name": "moorage"}
+        await objects.apply({**space, "metadata": {"name": "moorage-system", "labels": labels}})
+        assert await look(default()) == []
+
+    run(scenario)
+
+
 def test_a_field_that_the_new_kind_does_not_know_is_found() -> None:
     """In a profile that has it: before it would be dropped."""
 

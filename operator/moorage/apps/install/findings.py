@@ -9,15 +9,23 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from moorage.apps.install.object_keys import Document, Kind, installation_of, key_of
+from moorage.apps.install.inventories import CRD, NAMESPACE, labels
+from moorage.apps.install.object_keys import (
+    APP,
+    Document,
+    Kind,
+    ObjectKey,
+    installation_of,
+    key_of,
+)
 from moorage.apps.reach.installations import is_fresh
 
 SERVED: Final = ((1, 35), (1, 37))
 """The oldest and the newest Kubernetes that is tested."""
 HELM: Final = "meta.helm.sh/release-name"
 _PRESERVED: Final = "x-kubernetes-preserve-unknown-fields"
-_EVERYBODYS: Final = ("CustomResourceDefinition", "Namespace")
-"""Kinds of objects that installations share."""
+_WHOSE: Final = ("subjects", "service")
+"""Fields that say to whom rights are given, and who is asked, of which namespace."""
 _BROUGHT_BY: Final = {
     "monitoring.coreos.com": "the Prometheus operator, or leave out the component monitoring",
     "cert-manager.io": "cert-manager, or leave out the component cert-manager",
@@ -67,14 +75,51 @@ def of_object(document: Document, live: Document) -> Iterator[Obstacle]:
         yield Obstacle(f"{key} is managed by Helm, release {release}", f"helm upgrade {release}")
     elif "deletionTimestamp" in metadata:
         yield Obstacle(f"{key} is being deleted", f"wait until it is gone: {command} waits, too")
-    elif key.kind not in _EVERYBODYS and (whose := installation_of(live)) != installation_of(
-        document
-    ):
+    elif key.kind == NAMESPACE:
+        yield from _of_namespace(live)
+    elif key.kind != CRD and (whose := installation_of(live)) != installation_of(document):
         what = f"belongs to installation {whose}" if whose else "is not Moorage's"
         yield Obstacle(f"{key} {what}", "give this installation another --name")
     elif key.kind == "Deployment" and live["spec"]["selector"] != document["spec"]["selector"]:
         do = f"{command}; until the new one runs, nobody places pods"
         yield Obstacle(f"{key} selects its pods by other labels, which cannot be changed", do)
+
+
+def _of_namespace(live: Document) -> Iterator[Obstacle]:
+    """Of one that is there: what others run in it would be judged by our labels."""
+    if labels(live).get(APP) != "moorage":
+        key = key_of(live)
+        what = f"{key} is not Moorage's, and would have its labels, those of Pod Security included"
+        do = "give another --namespace; or where nobody else uses it, kubectl label namespace"
+        yield Obstacle(what, f"{do} {key.name} {APP}=moorage")
+
+
+def elsewhere(document: Document, live: Document) -> set[str]:
+    """The namespaces that the live object of an installation names for its accounts and Services,
+    and the document does not: an installation of the same name is there.
+    """
+    if installation_of(live) != installation_of(document):
+        return set()
+    return {*_named_in(live)} - {*_named_in(document)}
+
+
+def _named_in(value: Any, *, says_whose: bool = False) -> Iterator[str]:
+    if isinstance(value, list):
+        for inner in value:
+            yield from _named_in(inner, says_whose=says_whose)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if says_whose and key == "namespace":
+                yield str(inner)
+            else:
+                yield from _named_in(inner, says_whose=says_whose or key in _WHOSE)
+
+
+def of_same_name(name: str, namespace: str, keys: Iterable[ObjectKey]) -> Obstacle:
+    """Of an installation of this name in another namespace, by its objects."""
+    what = f"installation {name} is in namespace {namespace}: {', '.join(map(str, keys))}"
+    remove = f"moorage uninstall --namespace {namespace} --name {name}"
+    return Obstacle(what, f"give this installation another --name, or first: {remove}")
 
 
 def of_definition(

@@ -10,6 +10,8 @@ Document = dict[str, Any]
 
 PART_OF: Final = "app.kubernetes.io/part-of"
 """A label of all objects of ours; its value is `moorage`."""
+APP: Final = "app.kubernetes.io/name"
+"""Another one; a Namespace for Moorage alone has it, too: `moorage`."""
 INSTANCE: Final = "app.kubernetes.io/instance"
 """The installation, or the shard, that an object belongs to."""
 SHARD_OF: Final = "moorage.dev/shard-of"

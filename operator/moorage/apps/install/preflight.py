@@ -14,7 +14,15 @@ from moorage.apps.install import findings
 from moorage.apps.install.cluster_objects import ClusterObjects, KindNotServed
 from moorage.apps.install.findings import Obstacle
 from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, labels, of
-from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey, key_of
+from moorage.apps.install.object_keys import (
+    INSTANCE,
+    Document,
+    Kind,
+    ObjectKey,
+    installation_of,
+    key_of,
+    kinds_of,
+)
 from moorage.apps.reach.listing import each_item
 from moorage.ports.errors import EdgeError, Forbidden, NotFound, Refused, Retryable
 from moorage.ports.http_calls import HttpSession
@@ -38,6 +46,7 @@ async def preflight(
     found += [one async for one in look.leases(now)]
     for document in documents:
         found += [one async for one in look.one(document)]
+    found += [one async for one in look.same_names()]
     found += look.unserved()
     return found
 
@@ -50,6 +59,8 @@ class Preflight:
         self._objects = ClusterObjects(session)
         self._documents = documents
         self._absent: dict[Kind, list[Document]] = {}
+        self._elsewhere: dict[tuple[str, str], list[ObjectKey]] = {}
+        """By name and namespace of installations: what is theirs."""
         self._spaces = {one["metadata"]["name"]: one for one in of(documents, NAMESPACE)}
 
     async def leases(self, now: datetime.datetime) -> AsyncIterator[Obstacle]:
@@ -84,11 +95,35 @@ class Preflight:
             yield _refused(key, error)
             return
         told = [] if live is None else [*findings.of_object(document, live)]
+        for namespace in findings.elsewhere(document, live or document):
+            self._is_in(namespace, document)
         if live is not None and key.kind == CRD:
             stored = [one async for one in self._stored(live)]
             told += findings.of_definition(document, live, stored)
         for one in told or await self._tried(document):
             yield one
+
+    def _is_in(self, namespace: str, document: Document) -> None:
+        place = installation_of(document), namespace
+        self._elsewhere.setdefault(place, []).append(key_of(document))
+
+    async def same_names(self) -> AsyncIterator[Obstacle]:
+        """Of installations of the same name in other namespaces, by their Deployments and by what
+        was found at these objects.
+        """
+        named = {installation_of(one): one for one in of(self._documents, DEPLOYMENT)}
+        for name, one in named.items():
+            key = key_of(one)
+            try:
+                there = await self._objects.list_by_instance(name, kinds_of([one]))
+            except Forbidden as error:
+                yield _refused(key, error)
+                continue
+            for live in there:
+                if (namespace := live["metadata"]["namespace"]) != key.namespace:
+                    self._is_in(namespace, live)
+        for place, keys in sorted(self._elsewhere.items()):
+            yield findings.of_same_name(*place, keys)
 
     def unserved(self) -> Iterator[Obstacle]:
         """Of kinds that the API server does not have."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from moorage.adapters.answers import list_at
 from moorage.apps.install.cluster_objects import ClusterObjects
-from moorage.apps.install.object_keys import INSTANCE, Document, ObjectKey
+from moorage.apps.install.object_keys import APP, INSTANCE, Document, ObjectKey
 from moorage.apps.install.readiness import Sight, has_ended
 from moorage.apps.reach.installations import look
 from moorage.ports.clock import Clock
@@ -16,13 +16,12 @@ from moorage.ports.errors import EdgeError
 from moorage.ports.http_calls import HttpCall, HttpSession
 
 _LINES: Final = 5
-_NAME: Final = "app.kubernetes.io/name"
 
 
 async def sight(session: HttpSession, clock: Clock, key: ObjectKey, lease_namespace: str) -> Sight:
     """The installation of this Deployment. Raises EdgeError."""
     namespace = urllib.parse.quote(key.namespace, safe="")
-    query = urllib.parse.urlencode({"labelSelector": f"{_NAME}=moorage,{INSTANCE}={key.name}"})
+    query = urllib.parse.urlencode({"labelSelector": f"{APP}=moorage,{INSTANCE}={key.name}"})
     pods = await list_at(session, HttpCall("GET", f"/api/v1/namespaces/{namespace}/pods?{query}"))
     return Sight(
         await ClusterObjects(session).get(key),
