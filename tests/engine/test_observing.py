@@ -15,6 +15,7 @@ from tests.engine.running import Running
 from tests.engine.worlds import a_body
 
 KUBE_SCHEDULER, THEIRS = "kube-system/kube-scheduler", "elsewhere/moorage"
+OURS = "moorage-system/moorage"
 OF_ITS_OWN = {"profile_status", "delete_replica"}
 """What an observer writes beside its Leases."""
 
@@ -139,6 +140,22 @@ def test_who_serves_a_profile_writes_its_status() -> None:
 
     asyncio.run(scenario())
     assert conditions(world, "theirs")["Ready"] == ("False", "Observing")
+
+
+@pytest.mark.parametrize(("claimed", "left"), [(OURS, None), (THEIRS, THEIRS), (None, None)])
+def test_whose_claim_an_observer_takes_back(claimed: str | None, left: str | None) -> None:
+    """Its own alone, from when it decided: a name stays with whoever is dead."""
+    world = running()
+    status = {"claimedBy": claimed} if claimed else {}
+    world.kube.statuses["SchedulerProfile", "seen"] = status
+
+    async def scenario() -> None:
+        async with world.leading({**a_body("seen"), "status": status}):
+            await world.clock.advance(3)
+
+    asyncio.run(scenario())
+    assert world.kube.statuses["SchedulerProfile", "seen"].get("claimedBy") == left
+    assert conditions(world, "seen")["Ready"] == ("False", "Observing")
 
 
 def test_an_edit_explains_at_once() -> None:

@@ -98,7 +98,11 @@ class Preflight:
         for namespace in findings.elsewhere(document, live or document):
             self._is_in(namespace, document)
         if live is not None and key.kind == CRD:
-            stored = [one async for one in self._stored(live)]
+            try:
+                stored = [one async for one in self._stored(live)]
+            except Forbidden as error:
+                yield _refused(key, error)
+                return
             told += findings.of_definition(document, live, stored)
         for one in told or await self._tried(document):
             yield one

@@ -68,9 +68,17 @@ class StatusBuilder:
             "effective": effective_plugins(record),
             "replicas": self._replicas(record),
             "trial": trial_status(record.trial),
-            "claimedBy": None if self.inputs.observes else self.own_lease,
-            "observedBy": self.own_lease if self.inputs.observes else None,
+            **self._who_serves(record),
         }
+
+    def _who_serves(self, record: ProfileRecord) -> StatusBody:
+        """An observer leaves the claim of others, also of one that is gone: the name stays taken
+        until a decider takes it over.
+        """
+        if not self.inputs.observes:
+            return {"claimedBy": self.own_lease, "observedBy": None}
+        own = bodies.status(record.body).get("claimedBy") == self.own_lease
+        return {"observedBy": self.own_lease, **({"claimedBy": None} if own else {})}
 
     def of_config(self, name: str, body: Body, old: Sequence[object]) -> StatusBody:
         """The whole status of a PluginConfig."""
