@@ -12,7 +12,8 @@ from moorage.api import yaml_documents
 from moorage.apps import resources
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.departures import ASKING, Departure, departure
-from moorage.apps.install.inventories import Inventory, controllers
+from moorage.apps.install.inventories import CRD, NAMESPACE, Inventory, controllers, of
+from moorage.apps.install.neighbours import leaver
 from moorage.apps.install.object_keys import INSTANCE, PART_OF, Document, key_of
 from moorage.apps.install.variants import Options, documents
 
@@ -146,6 +147,70 @@ def test_others_keep_the_kinds(found: Inventory) -> None:
     assert "PluginConfig c" not in going(departure(used, HERE, NOW))
 
 
+BESIDE: Final = {
+    "one that may serve it": (deployment("other", "blue"), "", []),
+    "an observer of the same name": (deployment("other", "blue"), "moorage", []),
+    "one of another name": (deployment("other", "blue"), "blue", ["a"]),
+}
+
+
+@pytest.mark.parametrize(("other", "controller", "goes"), BESIDE.values(), ids=BESIDE)
+def test_whose_a_profile_is_that_nobody_has_claimed(
+    other: Document, controller: str, goes: list[str]
+) -> None:
+    """Ours if no other installation serves that controllerName, too."""
+    text = f"kind: OperatorConfiguration\ncontrollerName: {controller}\n"
+    data = {"config.yaml": text} if controller else {}
+    configured = of_ours("ConfigMap", "blue-config", "blue", namespace="other", data=data)
+    found = dataclasses.replace(with_others(other, configured), profiles=[profile("a")])
+    plan = departure(found, HERE, NOW)
+    assert [one["metadata"]["name"] for one in plan.profiles] == goes
+
+
+NOT_MOORAGE: Final = {
+    "two shards": Options(shards=2),
+    "a controllerName": Options(controller_name="team-a"),
+}
+
+
+@pytest.mark.parametrize("options", NOT_MOORAGE.values(), ids=NOT_MOORAGE)
+def test_what_stays_stays_once_the_installation_is_gone(options: Options) -> None:
+    """Whose profiles it served is not known any more from what is left; who saw it before knows."""
+    whole = documents("default", [], options)
+    found = Inventory(whole, profiles=[profile("theirs", controllerName="moorage"), profile("b")])
+    plan = departure(found, HERE, NOW)
+    assert [why.split(":")[0] for why in plan.stays] == [str(key_of(one)) for one in of(whole, CRD)]
+    assert not plan.profiles
+    half = [one for one in whole if one["kind"] != "Deployment"]
+    for left in (half, of(whole, CRD)):
+        there = dataclasses.replace(found, objects=left)
+        for since in (
+            departure(there, HERE, NOW, who=leaver(found, HERE)),
+            departure(there, HERE, NOW),
+        ):
+            assert not of(since.documents, CRD) and not since.profiles
+            (why, _) = since.stays
+            assert why.endswith("if nobody needs it: kubectl delete crd pluginconfigs.moorage.dev")
+
+
+def test_a_plan_is_only_narrowed() -> None:
+    """By those who came since; what they left in place once they are gone is not in it."""
+    plan = departure(ALONE, HERE, NOW)
+    who = leaver(ALONE, HERE)
+    since = departure(with_others(deployment("moorage-system", "blue")), HERE, NOW, who=who)
+    (kinds,) = (step for step in plan.steps if of(step.documents, CRD))
+    assert [str(key_of(one)) for one in plan.narrowed(kinds, since).documents] == [
+        "SchedulerProfile a"
+    ]
+    assert not plan.narrowed(plan.steps[-1], since).documents
+    assert plan.narrowed(kinds, plan) == kinds
+    again = plan.written_again(plan)
+    assert not of(again.documents, CRD, NAMESPACE)
+    assert len(again.documents) == len(plan.documents) - 3
+    assert not of(since.written_again(plan).documents, CRD, NAMESPACE)
+    assert not Departure(()).written_again(plan).steps
+
+
 NOBODY: Final = {
     "a Lease that ran out": with_others(
         written=[lease("other", "blue", seconds=60)], homes=["other"]
@@ -228,8 +293,9 @@ def test_whose_profiles_an_installation_serves() -> None:
     assert controllers(ALONE.objects) == {"moorage"}
     text = "kind: OperatorConfiguration\ncontrollerName: blue\n"
     configured = [of_ours("ConfigMap", "c", "m", data={"config.yaml": text, "a.json": "{"})]
-    assert controllers(configured) == {"blue"}
+    assert controllers(configured) == set(), "a Deployment that is gone may have said otherwise"
     told = deployment("n", "m")
+    assert controllers([*configured, told]) == {"blue"}
     variable = {"name": "MOORAGE_CFG_CONTROLLER_NAME", "value": "green"}
     told["spec"]["template"]["spec"]["containers"][0]["env"] = [variable]
     assert controllers([*configured, told]) == {"green"}

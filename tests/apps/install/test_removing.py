@@ -89,7 +89,7 @@ def test_a_step_begins_when_the_last_one_is_over() -> None:
     assert not cluster.objects
     assert seen == [("Webhook", 3), ("Deployment", 2), ("Role", 1)]
     assert cluster.done[1] == "Deployment moorage first"
-    assert said[0] == "step 0: Webhook moorage gone"
+    assert said[0] == "step 0: Webhook n/moorage gone"
 
 
 GONE = {

@@ -13,6 +13,7 @@ import pytest
 
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.exit_status import ExitStatus
+from moorage.apps.install import uninstalling
 from moorage.apps.install.cluster_objects import ClusterObjects
 from moorage.apps.install.findings import HELM
 from moorage.apps.install.inventories import CRD, of
@@ -121,8 +122,50 @@ def test_two_leave_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> No
     assert "Stays: CustomResourceDefinition pluginconfigs.moorage.dev: installation blue-s" in said
 
 
+@pytest.mark.parametrize("options", [Options(shards=2), Options(controller_name="team-a")])
+def test_what_was_said_to_stay_stays(options: Options, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing says any more whose profiles the installation served when it is looked at again, nor
+    when the command is typed again.
+    """
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        whole = await install(objects, options)
+        await objects.apply(profile("moorage"))
+        kinds = [str(key_of(one)) for one in of(whole, CRD)]
+        for _ in range(2):
+            assert await uninstall(HERE) is ExitStatus.YES
+            assert await left(objects, whole) == kinds
+            assert await objects.get(PROFILE) is not None
+
+    on_a_cluster(scenario)
+    assert "kubectl delete crd schedulerprofiles.moorage.dev" in capsys.readouterr().out
+
+
+def test_who_comes_while_the_prompt_waits_keeps_the_kinds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster is looked at once more before they go."""
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        ours = await install(objects)
+        loop = asyncio.get_running_loop()
+
+        def confirmed(_: str) -> bool:
+            options = Options(namespace="blue-system", name="blue", controller_name="blue")
+            asyncio.run_coroutine_threadsafe(install(objects, options), loop).result()
+            return True
+
+        monkeypatch.setattr(uninstalling, "confirmed", confirmed)
+        assert await uninstall(dataclasses.replace(HERE, yes=False)) is ExitStatus.YES
+        assert await left(objects, ours) == [str(key_of(one)) for one in of(ours, CRD)]
+
+    on_a_cluster(scenario)
+    out = capsys.readouterr()
+    assert "Stays: CustomResourceDefinition" in out.out + out.err
+
+
 def test_profiles_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    """With their kinds; a second time they go."""
+    """With their kinds; a second time it is said how they go."""
 
     async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
         whole = await install(objects)
@@ -131,10 +174,10 @@ def test_profiles_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
         assert await left(objects, whole) == [str(key_of(one)) for one in of(whole, CRD)]
         assert await objects.get(PROFILE) is not None
         await uninstall(HERE)
-        assert not await left(objects, whole)
+        assert await objects.get(PROFILE) is not None
 
     on_a_cluster(scenario)
-    assert "Stays: " in capsys.readouterr().out
+    assert "kubectl delete crd pluginconfigs.moorage.dev" in capsys.readouterr().out
 
 
 def altered(one: Document, **metadata: Any) -> Document:
@@ -165,10 +208,16 @@ def test_what_does_not_go_is_named() -> None:
         await objects.apply(altered(config, finalizers=["example.com/a"]))
         with pytest.raises(NotGone) as error:
             await uninstall(dataclasses.replace(HERE, seconds=3.0))
-        assert str(error.value).splitlines() == [
+        lines = str(error.value).splitlines()
+        assert lines == [
             "all else: still there after 3 s:",
             "  ConfigMap moorage-system/moorage-config: its finalizers: example.com/a",
+            *lines[2:],
         ]
+        gone, remains, advice = lines[2:]
+        assert gone.startswith("Removed so far: ") and "Deployment moorage-system/moorage" in gone
+        assert remains == "Left: ConfigMap moorage-system/moorage-config, Namespace moorage-system"
+        assert advice == "Once that is mended, type the same command again."
         await objects.apply(config)
         assert await uninstall(HERE) is ExitStatus.YES
         assert not await left(objects, whole)

@@ -10,8 +10,8 @@ from typing import Final
 from moorage.api import bodies
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, Inventory, of
-from moorage.apps.install.neighbours import Neighbours
-from moorage.apps.install.object_keys import Document, key_of
+from moorage.apps.install.neighbours import Leaver, Neighbours, leaver
+from moorage.apps.install.object_keys import Document, ObjectKey, key_of
 
 ASKING: Final = (
     "MutatingAdmissionPolicyBinding",
@@ -35,36 +35,77 @@ class DepartureStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Departure:
-    """What goes, step by step; what stays, each with why; the profiles that go."""
+    """What goes, step by step; what stays, each with why, and which objects that is; the profiles
+    that go.
+    """
 
     steps: tuple[DepartureStep, ...]
     stays: tuple[str, ...] = ()
     profiles: tuple[Document, ...] = ()
+    kept: frozenset[ObjectKey] = frozenset()
 
     @property
     def schedulers(self) -> frozenset[str]:
         """The names by which pods wait for the profiles."""
         return frozenset(map(bodies.scheduler_name, self.profiles))
 
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """All that goes, in order."""
+        return tuple(one for step in self.steps for one in step.documents)
+
+    def narrowed(self, step: DepartureStep, since: Departure) -> DepartureStep:
+        """A step without what is to stay by what was seen ``since``. Where kinds stay that were to
+        go, the profiles go that were to go with them.
+        """
+        held = any(one["kind"] == CRD and key_of(one) in since.kept for one in step.documents)
+        wanted = (*step.documents, *(self.profiles if held else ()))
+        left = (one for one in wanted if key_of(one) not in since.kept)
+        return dataclasses.replace(step, documents=tuple(left))
+
+    def written_again(self, since: Departure) -> Departure:
+        """What was to go and is there once more. Kinds and namespaces are never in it: who has made
+        one anew wants it.
+        """
+        named = {key_of(one) for one in self.documents if one["kind"] not in (CRD, NAMESPACE)}
+        steps = (
+            DepartureStep(step.what, tuple(one for one in step.documents if key_of(one) in named))
+            for step in since.steps
+        )
+        return Departure(tuple(step for step in steps if step.documents))
+
 
 def departure(
-    found: Inventory, place: Installed, now: datetime.datetime, *, keep_profiles: bool = False
+    found: Inventory,
+    place: Installed,
+    now: datetime.datetime,
+    *,
+    keep_profiles: bool = False,
+    who: Leaver | None = None,
 ) -> Departure:
-    """What is to be done."""
+    """What is to be done; ``who`` leaves, where something of it has gone already."""
     ours = found.of(place)
-    neighbours = Neighbours(found, place, ours, now)
+    neighbours = Neighbours(found, who or leaver(found, place), ours, now)
     shared = [*neighbours.shared()]
-    going = [one for one in ours if one not in [document for document, _ in shared]]
-    stays = [f"{key_of(one)}: {why}" for one, why in shared]
-    kinds = of(found.objects, CRD)
     why = "--keep-profiles" if keep_profiles else neighbours.needing_kinds()
+    kinds = of(found.objects, CRD)
     if why:
-        stays += [f"{key_of(one)}: {why}" for one in kinds]
+        shared += [(one, why + _by_hand(one, neighbours, keep_profiles)) for one in kinds]
+    staying = [document for document, _ in shared]
     mine = [] if keep_profiles else [one for one in found.profiles if neighbours.is_mine(one)]
     kept = [one for one in found.profiles if one not in mine]
     leaving = (*mine, *_unused(found.configs, mine, kept)) if why else kinds
+    going = [one for one in ours if one not in staying]
     steps = (*_steps(found.pods, going, leaving, [*neighbours.written(kept)]),)
-    return Departure(steps, tuple(stays), tuple(mine))
+    stays = tuple(f"{key_of(one)}: {why}" for one, why in shared)
+    return Departure(steps, stays, tuple(mine), frozenset(map(key_of, [*staying, *kept])))
+
+
+def _by_hand(kind: Document, neighbours: Neighbours, keep_profiles: bool) -> str:
+    """How a kind goes where it is not known whether anybody needs it."""
+    if keep_profiles or neighbours.are_there():
+        return ""
+    return f"; if nobody needs it: kubectl delete crd {kind['metadata']['name']}"
 
 
 def _steps(

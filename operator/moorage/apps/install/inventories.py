@@ -76,8 +76,11 @@ def refers(binding: Document, role: Document) -> bool:
 
 def controllers(ours: Sequence[Document]) -> set[str]:
     """The names that a profile may give as ``controllerName`` to be served by these: of the
-    Deployments' environment, else of their configuration. None where neither is there.
+    Deployments' environment, else of their configuration. None where no Deployment is there: what
+    its environment said is not known then.
     """
+    if not of(ours, DEPLOYMENT):
+        return set()
     return {*_of_environments(ours)} or {*_of_configurations(ours)}
 
 

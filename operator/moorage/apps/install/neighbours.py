@@ -4,6 +4,7 @@ its own.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,23 +28,48 @@ from moorage.ports.kube import INSTALLATION_LABEL, PROFILE_LABEL
 from moorage.ports.texts import shortened
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Leaver:
+    """The installation that leaves, as it is before anything of it goes."""
+
+    place: Installed
+    names: frozenset[str]
+    """Its own, and those of its shards."""
+    spaces: frozenset[str]
+    """The namespaces that it writes to."""
+    controllers: frozenset[str]
+    """Which profiles it serves, by their controllerName; none where that is not known."""
+
+
+def leaver(found: Inventory, place: Installed) -> Leaver:
+    """The installation there."""
+    ours = found.of(place)
+    spaces = (one["metadata"]["namespace"] for one in of(ours, "Role"))
+    return Leaver(
+        place,
+        found.names(place),
+        frozenset({place.namespace, *spaces}),
+        frozenset(controllers(ours)),
+    )
+
+
 class Neighbours:
-    """Of the installation at ``place``, whose objects are ``ours``; its shards are none of them."""
+    """Of the installation ``who``, whose objects are ``ours``; its shards are none of them."""
 
     def __init__(
-        self, found: Inventory, place: Installed, ours: Sequence[Document], now: datetime.datetime
+        self, found: Inventory, who: Leaver, ours: Sequence[Document], now: datetime.datetime
     ) -> None:
         self._found = found
         self._ours = ours
-        names = found.names(place)
-        self._names: Final = names
-        self._leases: Final = set(map(shortened, names))
-        self._spaces: Final = {place.namespace} | {
-            one["metadata"]["namespace"] for one in of(ours, "Role")
-        }
+        self._names: Final = who.names
+        self._leases: Final = set(map(shortened, who.names))
+        self._spaces: Final = who.spaces
+        self._controllers: Final = who.controllers
         self._others: Final = {**self._alive(now), **self._deployed()}
-        # whose name it was is not known where nothing of it is left
-        self._controllers: Final = controllers(ours) or (frozenset() if self._others else names)
+
+    def are_there(self) -> bool:
+        """Whether there is any."""
+        return bool(self._others)
 
     def needing_kinds(self) -> str:
         """Why the CRDs stay: the first who needs them; "" for nobody."""
@@ -58,11 +84,20 @@ class Neighbours:
 
     def is_mine(self, profile: Document) -> bool:
         """Whether this installation serves the profile, or is the one that would."""
-        claimed = str(bodies.status(profile).get("claimedBy") or "")
-        if claimed and self._others:
-            space, _, lease = claimed.partition("/")
-            return space in self._spaces and lease in self._names
-        return bodies.controller_name(profile) in self._controllers
+        space, _, lease = str(bodies.status(profile).get("claimedBy") or "").partition("/")
+        if space in self._spaces and lease in self._names:
+            return True
+        controller = bodies.controller_name(profile)
+        if controller not in self._controllers:
+            return False
+        return not (self._others if lease else any(self._served_by_others(controller)))
+
+    def _served_by_others(self, controller: str) -> Iterator[Installed]:
+        """Whoever has this name, too, as an observer may; or a name that cannot be found out."""
+        for other in self._others:
+            theirs = controllers(self._found.of(other))
+            if not theirs or controller in theirs:
+                yield other
 
     def shared(self) -> Iterator[tuple[Document, str]]:
         """Our objects that others need, with why."""

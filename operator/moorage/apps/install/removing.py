@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from moorage.apps.exit_status import CommandError, ExitStatus
-from moorage.apps.install.departures import Departure
+from moorage.apps.install.departures import Departure, DepartureStep
 from moorage.apps.install.inventories import DEPLOYMENT, NAMESPACE
 from moorage.apps.install.object_keys import Document, ObjectKey, key_of
 from moorage.ports.errors import Conflict, NotFound, Retryable
@@ -53,10 +53,16 @@ class Removal:
         self._say = say
         self._seconds = seconds
         self._clock = clock
+        self.removed: Final[list[Document]] = []
 
     async def run(self, plan: Departure) -> None:
         """All of it. Raises NotGone, EdgeError."""
         for step in plan.steps:
+            await self.step(step)
+
+    async def step(self, step: DepartureStep) -> None:
+        """One step; what is gone is in ``removed``, however it ends. Raises NotGone, EdgeError."""
+        if step.documents:
             await self._gone(step.what, step.documents)
             self._say(f"{step.what}: {names(step.documents)} gone")
 
@@ -69,7 +75,7 @@ class Removal:
             for key, one in [*left.items()]:
                 there = await self._still_there(key, one, asked)
                 if there is None:
-                    del left[key]
+                    self.removed.append(left.pop(key))
                 else:
                     left[key] = there
             if left and self._clock() > end:
@@ -98,10 +104,12 @@ class Removal:
 
 
 def names(documents: Sequence[Document]) -> str:
-    """The objects, by kind."""
+    """The objects, by kind, each with its namespace."""
     kinds: dict[str, list[str]] = {}
     for one in documents:
-        kinds.setdefault(one["kind"], []).append(one["metadata"]["name"])
+        key = key_of(one)
+        name = f"{key.namespace}/{key.name}" if key.namespace else key.name
+        kinds.setdefault(key.kind, []).append(name)
     return ", ".join(f"{kind} {' '.join(dict.fromkeys(found))}" for kind, found in kinds.items())
 
 

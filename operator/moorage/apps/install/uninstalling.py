@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.commands.consent import confirmed
-from moorage.apps.exit_status import ExitStatus, NoAnswer
+from moorage.apps.exit_status import CommandError, ExitStatus, NoAnswer
 from moorage.apps.install.clearing import Clearing
 from moorage.apps.install.departures import Departure, departure
 from moorage.apps.install.findings import HELM
-from moorage.apps.install.inventories import CRD, Inventory
-from moorage.apps.install.object_keys import key_of
+from moorage.apps.install.inventories import CRD, NAMESPACE, Inventory
+from moorage.apps.install.neighbours import Leaver, leaver
+from moorage.apps.install.object_keys import Document, key_of
 from moorage.apps.install.removing import NotGone, Removal, names
 from moorage.apps.printing.amounts import counted
 from moorage.apps.printing.progress_line import working
@@ -25,6 +26,7 @@ from moorage.ports.texts import printable
 
 _SHOWN = 10
 """Pods that wait, by name."""
+_RIGHT = "the rights of a cluster's administrator"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,40 +50,83 @@ async def _run(cluster: ClusterChoice, asked: Leaving) -> ExitStatus:
         try:
             await _leave(connection, asked)
         except EdgeError as error:
-            right = "the rights of a cluster's administrator"
-            raise NoAnswer(with_right(error, right)) from error
+            raise NoAnswer(with_right(error, _RIGHT)) from error
     return ExitStatus.YES
 
 
 async def _leave(connection: Connection, asked: Leaving) -> None:
     clearing = Clearing(connection.session)
     with working("Looking"):
-        plan = await _planned(clearing, asked)
+        found = await _found(clearing, asked)
+        who = leaver(found, asked.place)
+        plan = _planned(found, asked, who)
         waiting = await clearing.waiting(plan.schedulers) if plan.profiles else []
     _say(*_told(plan, waiting, f"{asked.place} at {connection.name}"))
     if not plan.steps or asked.dry_run:
         return
     if not asked.yes and not confirmed("uninstall"):
         raise NotGone("nothing was removed")
+
+    async def look() -> Departure:
+        return _planned(await _found(clearing, asked), asked, who)
+
     with working("Removing") as line:
         removal = Removal(clearing, line.say, seconds=asked.seconds)
-        await removal.run(plan)
-        # what a replica wrote while it ended, or what somebody else has put back
-        again = await _planned(clearing, asked)
-        await removal.run(again)
-        again = await _planned(clearing, asked)
-    if again.steps:
-        back = "; ".join(names(step.documents) for step in again.steps)
-        raise NotGone(f"it has come back: {back}. Does GitOps, or an operator elsewhere, write it?")
-    _say("Nothing of it is left.")
+        try:
+            back, stays = await _removed(plan, removal, look)
+        except (EdgeError, NotGone) as error:
+            raise _half_way(error, plan, removal.removed) from error
+    _say(*(f"Stays: {why}" for why in dict.fromkeys(stays) if why not in plan.stays))
+    if back:
+        raise NotGone(
+            f"it has come back: {names(back)}. Does GitOps, or an operator elsewhere, write it? "
+            "If not, type the same command again"
+        )
+    _say("Nothing else of it is left." if stays else "Nothing of it is left.")
 
 
-async def _planned(clearing: Clearing, asked: Leaving) -> Departure:
-    """What is to go now. Raises NotGone where Helm manages it."""
+async def _removed(
+    plan: Departure, removal: Removal, look: Callable[[], Awaitable[Departure]]
+) -> tuple[list[Document], tuple[str, ...]]:
+    """Do it; what is there again afterwards, and what has stayed. No more goes than was planned,
+    and less where somebody has come since who needs it. Raises NotGone, EdgeError.
+    """
+    since, kept, stays = plan, set(plan.kept), plan.stays
+    for step in plan.steps:
+        if any(one["kind"] in (CRD, NAMESPACE) for one in step.documents):
+            since = await look()
+            kept |= since.kept
+            stays = (*stays, *since.stays)
+        await removal.step(plan.narrowed(step, since))
+    # what a replica wrote while it ended, or what somebody else has put back
+    await removal.run(plan.written_again(await look()))
+    return [one for one in (await look()).documents if key_of(one) not in kept], stays
+
+
+def _half_way(error: Exception, plan: Departure, removed: Sequence[Document]) -> CommandError:
+    """An error, with how far it went and what to do."""
+    gone = {key_of(one) for one in removed}
+    left = [one for one in plan.documents if key_of(one) not in gone]
+    lines = (
+        with_right(error, _RIGHT) if isinstance(error, EdgeError) else str(error),
+        f"Removed so far: {names(removed) or 'nothing'}",
+        f"Left: {names(left) or 'nothing that was to go'}",
+        "Once that is mended, type the same command again.",
+    )
+    kind = NoAnswer if isinstance(error, EdgeError) else NotGone
+    return kind("\n".join(lines))
+
+
+async def _found(clearing: Clearing, asked: Leaving) -> Inventory:
+    """What is there now. Raises NotGone where Helm manages it."""
     found = await clearing.inventory(asked.place)
     _refuse_helm(found, asked.place)
+    return found
+
+
+def _planned(found: Inventory, asked: Leaving, who: Leaver) -> Departure:
     now = datetime.datetime.now(datetime.UTC)
-    return departure(found, asked.place, now, keep_profiles=asked.keep_profiles)
+    return departure(found, asked.place, now, keep_profiles=asked.keep_profiles, who=who)
 
 
 def _refuse_helm(found: Inventory, place: Installed) -> None:
