@@ -44,13 +44,17 @@ def test_another_variant_and_shards(cluster: Played) -> None:
     other = documents("default", (), Options(name="other", namespace="elsewhere"))
     theirs = [one for one in other if one["kind"] in ("Namespace", "ConfigMap", "ServiceAccount")]
     cluster.rig.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(theirs))
-    observing = cluster.moorage("install", "--variant", "observer", "--replicas", "2")
+    words = ("install", "--variant", "observer", "--replicas", "2")
+    stopped = cluster.moorage(*words, fails=True)
+    assert any("kubectl applied it without --server-side" in one for one in stopped.lines)
+    observing = cluster.moorage(*words, "--force-conflicts")
     (removed,) = (one for one in observing.lines if one.startswith("  removed: "))
     assert "ClusterRole moorage-deciding" in removed
     assert "NetworkPolicy moorage-system/moorage" in removed
-    sharded = cluster.moorage("install", "--shards", "2", "--replicas", "1")
+    sharded = cluster.moorage("install", "--shards", "2", "--replicas", "1", "--force-conflicts")
+    assert sharded.lines[0].startswith("To be removed, as what was asked for has it no more: ")
     for i in (0, 1):
-        assert sharded.lines[i].startswith(f"Moorage works as moorage-system/moorage-{i} at ")
+        assert sharded.lines[i + 1].startswith(f"Moorage works as moorage-system/moorage-{i} at ")
     (removed,) = (one for one in sharded.lines if one.startswith("  removed: "))
     assert "Deployment moorage-system/moorage," in removed
     wanted = documents("default", (), Options(shards=2, replicas=1))
@@ -68,7 +72,9 @@ def test_the_webhook_comes_last(cluster: Played) -> None:
     asked that is said, with the way out. Here nothing routes to Services.
     """
     done = cluster.moorage("install", "--component", "admission", fails=True)
-    assert (done.status, done.lines) == (1, [])
+    assert done.status == 1
+    assert done.lines[0].startswith("Moorage is not wholly installed at ")
+    assert done.lines[1].startswith("  made: CustomResourceDefinition ")
     assert "the webhook does not answer after " in done.errors
     assert "kubectl delete validatingwebhookconfiguration moorage" in done.errors
     asked = [

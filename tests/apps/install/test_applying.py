@@ -45,7 +45,7 @@ class FakeObjects:
         """A copy."""
         return self.stored.get(key)
 
-    async def apply(self, document: Document) -> Document:
+    async def apply(self, document: Document, *, force: bool) -> Document:
         """Stores it; another version where that changes it."""
         if self.failures:
             raise self.failures.pop(0)

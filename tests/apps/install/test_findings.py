@@ -120,6 +120,41 @@ def test_an_installation_of_the_same_name(case: str) -> None:
     assert found.do.endswith("moorage uninstall --namespace theirs --name moorage")
 
 
+SAID: Final[dict[str, tuple[str, list[tuple[str, str]]]]] = {
+    "one": (
+        'Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas',
+        [('.spec.replicas is managed by "kubectl" using apps/v1', "by --force-conflicts")],
+    ),
+    "a scale": (
+        'Apply failed with 1 conflict: conflict with "h" with subresource "scale" using v1: .s',
+        [('.s is managed by "h" with subresource "scale" using v1', "by --force-conflicts")],
+    ),
+    "several": (
+        (
+            'Apply failed with 3 conflicts: conflicts with "a:b":\n- .data.x\n- .data.y\n'
+            'conflicts with "kubectl-client-side-apply" using v1:\n- .data.z'
+        ),
+        [
+            ('.data.x, .data.y is managed by "a:b"', "take it over"),
+            ('.data.z is managed by "kubectl-cl', "kubectl applied it without --server-side: "),
+        ],
+    ),
+    "another one": ("the object has been modified", []),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_fields_that_others_manage(case: str) -> None:
+    """Each manager with its fields; by force they are taken over, which is only told."""
+    said, wanted = SAID[case]
+    found = [*findings.of_conflicts(key_of(ROLE), said, forced=False)]
+    for one, (what, do) in zip(found, wanted, strict=True):
+        assert one.stops and what in one.what and do in one.do, one
+    forced = [*findings.of_conflicts(key_of(ROLE), said, forced=True)]
+    assert [one.what for one in forced] == [one.what for one in found]
+    assert not any(one.stops for one in forced)
+
+
 def schema(**properties: Any) -> dict[str, Any]:
     """Of an object."""
     return {"type": "object", "properties": properties}

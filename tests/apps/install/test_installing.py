@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from moorage.apps import resources
 from moorage.apps.cli import app
 from moorage.apps.install.object_keys import ObjectKey, key_of
 from moorage.apps.install.variants import Options, documents, every_kind
+from moorage.ports.http_calls import MERGE_PATCH, HttpCall
 from tests.apps.install.playing import Played, played
 
 NAMESPACE = "moorage-system"
@@ -88,6 +90,8 @@ def test_install_again_and_as_another_variant() -> None:
                 await there.objects.apply(body)
         observing = await install(there, "--variant", "observer")
         assert observing.status == 0
+        assert observing.lines[0].startswith("To be removed, as what was asked for has it no more:")
+        assert "ClusterRole moorage-deciding" in observing.lines[0]
         wanted = documents("observer", (), Options())
         roles = [one for one in other if one["kind"] == "ClusterRole"]
         assert {*await versions(there)} == {key_of(one) for one in (*wanted, *roles)}
@@ -150,7 +154,7 @@ def test_where_it_does_not_work() -> None:
         )
         assert sum(line.startswith("  Pod moorage-") for line in failed.lines) == 2
         assert "  Lease moorage-system/moorage: nobody holds it" in failed.lines
-        assert failed.lines[-1].startswith("Next: mend that")
+        assert failed.lines[-1].startswith("Next: mend what is wrong")
         there.plays = True
         mended = await install(there)
         assert mended.status == 0
@@ -180,11 +184,58 @@ def test_what_is_in_the_way() -> None:
         assert found.lines[2].startswith("    kubectl -n moorage-system delete deployment moorage")
         assert await versions(there) == before
         refused = await install(there, "--skip-preflight")
-        assert (refused.status, refused.lines) == (1, [])
+        assert refused.status == 1
+        assert refused.lines[0].startswith("Moorage is not wholly installed at https://")
+        assert "CustomResourceDefinition" in refused.lines[1]
+        assert refused.lines[1].startswith("  made: ")
+        assert refused.lines[-1].startswith("Next: mend what is wrong, and type the same again")
         assert refused.errors.startswith(
             "moorage: the API server refuses Deployment moorage-system/moorage: "
         )
         assert "immutable" in refused.errors
+
+    scenario(of)
+
+
+def test_what_others_manage() -> None:
+    """It stops the installation, with or without a look before, unless it is to be taken over."""
+    (service,) = (one for one in documents("default", (), Options()) if one["kind"] == "Service")
+
+    async def of(there: Played) -> None:
+        assert (await install(there)).status == 0
+        path = f"/api/v1/namespaces/{NAMESPACE}/services/{service['metadata']['name']}"
+        patch = json.dumps({"metadata": {"labels": {"app.kubernetes.io/name": "ships"}}}).encode()
+        mine = HttpCall("PATCH", f"{path}?fieldManager=somebody", patch, MERGE_PATCH)
+        await there.session.call(mine)
+        before = await versions(there)
+        found = await install(there)
+        assert (found.status, len(found.lines)) == (1, 4)
+        told = (
+            "  Service moorage-system/moorage: .metadata.labels.app.kubernetes.io/name is managed"
+        )
+        assert found.lines[1] == f'{told} by "somebody" using v1'
+        assert found.lines[2].startswith("    take it over by --force-conflicts")
+        refused = await install(there, "--skip-preflight")
+        assert refused.status == 1 and 'conflict with "somebody"' in refused.errors
+        assert await versions(there) == before
+        taken = await install(there, "--force-conflicts")
+        assert (taken.status, taken.errors) == (0, "")
+        assert "  changed: Service moorage-system/moorage" in taken.lines
+        assert f'{told} by "somebody" using v1: taken over' in taken.lines
+        assert (await install(there)).status == 0
+
+    scenario(of)
+
+
+def test_where_the_api_server_says_no_in_between() -> None:
+    """What was made until then is told."""
+
+    async def of(there: Played) -> None:
+        done = await install(there, "--lease-namespace", "absent", "--skip-preflight")
+        assert done.status == 3
+        assert 'namespaces "absent" not found' in done.errors
+        assert done.lines[0].startswith("Moorage is not wholly installed at https://")
+        assert done.lines[1].startswith("  made: CustomResourceDefinition")
 
     scenario(of)
 

@@ -48,7 +48,7 @@ class AppliedObjects(Protocol):
     """``ClusterObjects``, as far as is needed here."""
 
     async def get(self, key: ObjectKey) -> Document | None: ...
-    async def apply(self, document: Document) -> Document: ...
+    async def apply(self, document: Document, *, force: bool) -> Document: ...
     async def delete(self, key: ObjectKey, *, uid: str) -> bool: ...
 
 
@@ -85,10 +85,18 @@ def stale(there: Iterable[Document], documents: Iterable[Document]) -> list[Docu
 
 
 class Applying:
-    """Writes objects. ``say`` is told what is done."""
+    """Writes objects. ``say`` is told what is done; ``force`` takes over what others manage."""
 
-    def __init__(self, objects: AppliedObjects, clock: Clock, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        objects: AppliedObjects,
+        clock: Clock,
+        say: Callable[[str], None],
+        *,
+        force: bool = False,
+    ) -> None:
         self._objects = objects
+        self._force = force
         self._clock = clock
         self._say = say
         self.changes = AppliedChanges()
@@ -114,7 +122,7 @@ class Applying:
         key = key_of(document)
         try:
             before = await self._objects.get(key)
-            after = await self._objects.apply(document)
+            after = await self._objects.apply(document, force=self._force)
         except KindNotServed:
             self.changes.left_out.append(key)
             return

@@ -77,14 +77,18 @@ class ClusterObjects:
         except NotFound:
             return None
 
-    async def apply(self, document: Document, *, dry_run: bool = False) -> Document:
-        """Apply it on the server's side, as ``FIELD_MANAGER``; fields that others own become ours.
-        What the object is then: where it was so before, its resourceVersion stays. Raises
-        KindNotServed, EdgeError.
+    async def apply(
+        self, document: Document, *, force: bool = False, dry_run: bool = False
+    ) -> Document:
+        """Apply it on the server's side, as ``FIELD_MANAGER``. Where others manage a field and have
+        another value there, it is a Conflict, or with ``force`` becomes ours. What the object is
+        then: where it was so before, its resourceVersion stays. Raises KindNotServed, EdgeError.
         """
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        query = {"fieldManager": FIELD_MANAGER}
+        query |= {"force": "true"} if force else {}
+        query |= {"dryRun": "All"} if dry_run else {}
         path = await self._path(key_of(document))
-        asked = urllib.parse.urlencode({**query, "dryRun": "All"} if dry_run else query)
+        asked = urllib.parse.urlencode(query)
         body = json.dumps(document).encode()
         call = HttpCall("PATCH", f"{path}?{asked}", body, APPLY_PATCH, timeout=_SECONDS)
         return await object_at(self._session, call)

@@ -24,6 +24,14 @@ SERVED: Final = ((1, 35), (1, 37))
 """The oldest and the newest Kubernetes that is tested."""
 HELM: Final = "meta.helm.sh/release-name"
 _PRESERVED: Final = "x-kubernetes-preserve-unknown-fields"
+_CONFLICTS: Final = "Apply failed with "
+_MANAGED: Final = re.compile(
+    r"""conflicts?\ with\ (?P<who>"(?:[^"\\]|\\.)*"[^:\n]*):\s
+    (?P<paths>.*(?:\n-\ .*)*)""",
+    re.VERBOSE,
+)
+"""As API servers write it: one conflict in a line, several as a list for each manager."""
+_KUBECTLS: Final = "kubectl-client-side-apply"
 _WHOSE: Final = ("subjects", "service")
 """Fields that say to whom rights are given, and who is asked, of which namespace."""
 _BROUGHT_BY: Final = {
@@ -120,6 +128,21 @@ def of_same_name(name: str, namespace: str, keys: Iterable[ObjectKey]) -> Obstac
     what = f"installation {name} is in namespace {namespace}: {', '.join(map(str, keys))}"
     remove = f"moorage uninstall --namespace {namespace} --name {name}"
     return Obstacle(what, f"give this installation another --name, or first: {remove}")
+
+
+def of_conflicts(key: ObjectKey, said: str, *, forced: bool) -> Iterator[Obstacle]:
+    """Of the fields that others manage, by what the API server has ``said``: nothing where it is no
+    such conflict. Where they are taken over by force that is only told.
+    """
+    if not said.startswith(_CONFLICTS):
+        return
+    for found in _MANAGED.finditer(said):
+        paths = ", ".join(line.removeprefix("- ") for line in found["paths"].splitlines())
+        do = "take it over by --force-conflicts, or have the same there as the variant has"
+        if _KUBECTLS in found["who"]:
+            do = f"kubectl applied it without --server-side: {do}"
+        what = f"{key}: {paths} is managed by {found['who']}"
+        yield Obstacle(what, "taken over" if forced else do, stops=not forced)
 
 
 def of_definition(

@@ -54,6 +54,7 @@ def _components() -> list[str]:
     ),
     option("--dry-run", bool, False, "Print the objects for `kubectl apply -f -`; ask no cluster."),
     option("--skip-preflight", bool, False, "Do not look first whether it can work."),
+    option("--force-conflicts", bool, False, "Take over the fields that others manage."),
     option("--timeout", str, "2m", "How long the operator may take to answer, as in 60s."),
     *CLUSTER_OPTIONS,
 )
@@ -72,6 +73,7 @@ def _run(flags: Mapping[str, Any]) -> int:
         _options(flags),
         seconds_of("--timeout", flags["timeout"], "60s") or 0.0,
         skip_preflight=flags["skip_preflight"],
+        force_conflicts=flags["force_conflicts"],
     )
     if flags["dry_run"]:
         return installing.print_documents(asked)

@@ -13,7 +13,7 @@ from moorage.adapters.system_clock import SystemClock
 from moorage.api import yaml_documents
 from moorage.apps import resources
 from moorage.apps.authority.authority_setting import Installed, Steps, authorized, believed
-from moorage.apps.exit_status import ExitStatus, NoAnswer
+from moorage.apps.exit_status import CommandError, ExitStatus, NoAnswer
 from moorage.apps.install.applying import (
     WEBHOOKS,
     AppliedChanges,
@@ -38,6 +38,7 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
 from moorage.ports.texts import printable
 
+_AGAIN: Final = "Next: mend what is wrong, and type the same again; what is done stays done."
 _RIGHT: Final = "the rights of a cluster's administrator"
 
 
@@ -50,6 +51,7 @@ class Asked:
     options: Options
     seconds: float
     skip_preflight: bool = False
+    force_conflicts: bool = False
 
     @property
     def documents(self) -> list[Document]:
@@ -78,17 +80,21 @@ async def _run(cluster: ClusterChoice, asked: Asked, wanted: Sequence[Document])
 
 
 async def _install(connection: Connection, asked: Asked, wanted: Sequence[Document]) -> ExitStatus:
-    obstacles = [] if asked.skip_preflight else await _obstacles(connection, wanted)
+    obstacles = [] if asked.skip_preflight else await _obstacles(connection, asked, wanted)
     if stopping := [one for one in obstacles if one.stops]:
         _say(*_refusal(stopping, connection.name))
         return ExitStatus.NO
     with working("Installing") as line:
         installer = Installer(connection, asked, SystemClock(), line.say)
         try:
+            _say(*_going(await installer.stale(wanted)))
             sights = await installer.install(wanted)
         except NotRunning as error:
             _say(*_failure(error, await installer.why(error), installer.changes))
             return ExitStatus.NO
+        except (CommandError, EdgeError, asyncio.CancelledError):
+            _say(*_unfinished(connection.name, installer.changes))
+            raise
     _say(*_success(sights, connection.name))
     _say(*_indented(_told(installer.changes)))
     _say(*_indented(f"{one.what}: {one.do}" for one in obstacles))
@@ -96,12 +102,15 @@ async def _install(connection: Connection, asked: Asked, wanted: Sequence[Docume
     return ExitStatus.YES
 
 
-async def _obstacles(connection: Connection, wanted: Sequence[Document]) -> list[Obstacle]:
+async def _obstacles(
+    connection: Connection, asked: Asked, wanted: Sequence[Document]
+) -> list[Obstacle]:
     """What is in the way, or may be. Raises EdgeError, also for who may not see what is there."""
     with working("Looking whether it can work"):
         await ClusterObjects(connection.session).list_ours(every_kind())
         now = datetime.datetime.now(datetime.UTC)
-        return await preflight(connection.session, connection.version, wanted, now)
+        force = asked.force_conflicts
+        return await preflight(connection.session, connection.version, wanted, now, force=force)
 
 
 class Installer:
@@ -115,7 +124,7 @@ class Installer:
         self._asked = asked
         self._clock = clock
         self._say = say
-        self._applying = Applying(self._objects, clock, say)
+        self._applying = Applying(self._objects, clock, say, force=asked.force_conflicts)
         self.changes: AppliedChanges = self._applying.changes
 
     async def install(self, wanted: Sequence[Document]) -> list[Sight]:
@@ -125,7 +134,7 @@ class Installer:
         """
         webhooks = [one for one in wanted if one["kind"] in WEBHOOKS]
         deployments = [one for one in wanted if one["kind"] == "Deployment"]
-        gone = await self._stale(wanted)
+        gone = await self.stale(wanted)
         await self._applying.remove(one for one in gone if one["kind"] in WEBHOOKS)
         await self._applying.apply([one for one in wanted if one not in (*webhooks, *deployments)])
         webhooks = await self._believing(webhooks, wanted)
@@ -134,7 +143,7 @@ class Installer:
         await self._applying.apply(webhooks)
         for one in webhooks:
             await answered(self._objects, self._clock, one, self._asked.options)
-        await self._applying.remove(await self._stale(wanted))
+        await self._applying.remove(await self.stale(wanted))
         return sights
 
     async def why(self, error: NotRunning) -> list[str]:
@@ -144,7 +153,8 @@ class Installer:
         logs = await last_lines(self._session, suspects(error.sight))
         return [*faults(error.sight, logs)]
 
-    async def _stale(self, wanted: Sequence[Document]) -> list[Document]:
+    async def stale(self, wanted: Sequence[Document]) -> list[Document]:
+        """What goes, as the set has it no more. Raises EdgeError."""
         there = Inventory(await self._objects.list_ours(every_kind()))
         options = self._asked.options
         return stale(there.of(Installed(options.namespace, options.name)), wanted)
@@ -198,11 +208,23 @@ def _success(sights: Sequence[Sight], where: str) -> Iterator[str]:
         yield f"Moorage works as {place} at {where}: {one.leader} leads, {ready}."
 
 
+def _going(gone: Sequence[Document]) -> Iterator[str]:
+    if gone:
+        keys = ", ".join(str(key_of(one)) for one in gone)
+        yield f"To be removed, as what was asked for has it no more: {keys}"
+
+
+def _unfinished(where: str, changes: AppliedChanges) -> Iterator[str]:
+    yield f"Moorage is not wholly installed at {where}. So far:"
+    yield from _indented(_told(changes))
+    yield _AGAIN
+
+
 def _failure(error: NotRunning, why: Iterable[str], changes: AppliedChanges) -> Iterator[str]:
     yield f"Moorage does not work, {error}."
     yield from _indented(why)
     yield from _indented(_told(changes))
-    yield "Next: mend that, and type the same again; what is done is not done twice."
+    yield _AGAIN
 
 
 def _told(changes: AppliedChanges) -> Iterator[str]:

@@ -24,7 +24,7 @@ from moorage.apps.install.object_keys import (
     kinds_of,
 )
 from moorage.apps.reach.listing import each_item
-from moorage.ports.errors import EdgeError, Forbidden, NotFound, Refused, Retryable
+from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Refused, Retryable
 from moorage.ports.http_calls import HttpSession
 
 _LEASE: Final = "coordination.k8s.io/v1", "Lease"
@@ -36,12 +36,17 @@ _ENFORCED: Final = "pod-security.kubernetes.io/enforce"
 
 
 async def preflight(
-    session: HttpSession, version: str, documents: Sequence[Document], now: datetime.datetime
+    session: HttpSession,
+    version: str,
+    documents: Sequence[Document],
+    now: datetime.datetime,
+    *,
+    force: bool = False,
 ) -> list[Obstacle]:
-    """What was found for these documents, at an API server of this version. Raises EdgeError where
-    it does not answer.
+    """What was found for these documents, at an API server of this version; ``force``: what others
+    manage is to be taken over. Raises EdgeError where it does not answer.
     """
-    look = Preflight(session, documents)
+    look = Preflight(session, documents, force=force)
     found = [*findings.of_version(version)]
     found += [one async for one in look.leases(now)]
     for document in documents:
@@ -54,8 +59,11 @@ async def preflight(
 class Preflight:
     """For the objects that are to be applied."""
 
-    def __init__(self, session: HttpSession, documents: Sequence[Document]) -> None:
+    def __init__(
+        self, session: HttpSession, documents: Sequence[Document], *, force: bool = False
+    ) -> None:
         self._session = session
+        self._force = force
         self._objects = ClusterObjects(session)
         self._documents = documents
         self._absent: dict[Kind, list[Document]] = {}
@@ -147,21 +155,28 @@ class Preflight:
         tried = [document]
         if document["kind"] == DEPLOYMENT and await self._takes_pods(document):
             tried.append(_pod(document))
-        found = []
-        for one in tried:
-            try:
-                await self._objects.apply(one, dry_run=True)
-            except NotFound as error:
-                space = key_of(one).namespace  # else it refers to what comes with it
-                if space not in self._spaces and f'namespaces "{space}"' in error.message:
-                    found.append(Obstacle(f"{key_of(one)}: {error.message}", "make it first"))
-            except Refused as error:
-                found.append(_refused(key_of(one), error))
-            except Retryable as error:
-                if not error.status:
-                    raise
-                found.append(Obstacle(f"{key_of(one)}: {error}", "try again; who is asked there?"))
-        return found
+        return [found for one in tried for found in await self._answered(one)]
+
+    async def _answered(self, one: Document, *, force: bool = False) -> list[Obstacle]:
+        key = key_of(one)
+        try:
+            await self._objects.apply(one, force=force, dry_run=True)
+        except NotFound as error:
+            space = key.namespace  # else it refers to what comes with it
+            if space not in self._spaces and f'namespaces "{space}"' in error.message:
+                return [Obstacle(f"{key}: {error.message}", "make it first")]
+        except Conflict as error:
+            found = [*findings.of_conflicts(key, error.message, forced=self._force)]
+            if not found:
+                return [_refused(key, error)]
+            return [*found, *(await self._answered(one, force=True) if self._force else ())]
+        except Refused as error:
+            return [_refused(key, error)]
+        except Retryable as error:
+            if not error.status:
+                raise
+            return [Obstacle(f"{key}: {error}", "try again; who is asked there?")]
+        return []
 
     async def _takes_pods(self, document: Document) -> bool:
         """Whether the namespace is there, and judges pods as it will: before that, a pod would be
