@@ -14,11 +14,11 @@ from moorage.apps.install.object_keys import APP, INSTANCE, PART_OF, Document, K
 
 NOW: Final = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
 VERSIONS: Final = {
-    "v1.35.0": "",
+    "v1.34.0": "",
     "v1.37.2": "",
     "v1.36.3-gke.100": "",
-    "v1.34.9": "is older than 1.35 to 1.37",
-    "v1.38.0": "is newer than 1.35 to 1.37",
+    "v1.33.9": "is older than 1.34 to 1.37",
+    "v1.38.0": "is newer than 1.34 to 1.37",
     "": "does not say its version",
 }
 

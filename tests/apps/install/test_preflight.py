@@ -95,11 +95,11 @@ def test_each_fault_is_found() -> None:
                 ["monitoring", "namespaced-lease"],
                 Options(lease_namespace="leases"),
             ),
-            version="v1.34.1",
+            version="v1.33.1",
         )
         told = [finding.what for finding in found]
         for text in (
-            "Kubernetes v1.34.1 is older",
+            "Kubernetes v1.33.1 is older",
             "kube-scheduler places the pods of default-scheduler",
             "Service moorage-system/moorage is managed by Helm, release moorage",
             "Deployment moorage-system/moorage selects its pods by other labels",
@@ -131,6 +131,13 @@ def test_who_leads_by_the_name_is_found() -> None:
         await objects.apply(_lease("moorage", "moorage-system"))
         (found,) = await look(default())
         assert found.what.startswith("another_1 leads by Lease moorage-system/moorage")
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "leases"}}
+        await objects.apply(space)
+        there = documents("default", [], Options(lease_namespace="leases"))
+        assert await look(there) == []
+        await objects.apply(_lease("moorage", "leases"))
+        (found,) = await look(there)
+        assert found.what.startswith("another_1 leads by Lease leases/moorage")
 
     run(scenario)
 

@@ -17,7 +17,13 @@ from tests.apps.worlds.test_from_cluster import kubeconfig
 
 HOOK: Final[dict[str, Any]] = {
     "metadata": {"name": "moorage"},
-    "webhooks": [{"rules": [{"resources": ["pluginconfigs"]}]}],
+    "webhooks": [
+        {
+            "name": "p",
+            "clientConfig": {"service": {"name": "moorage-admission", "namespace": "here"}},
+            "rules": [{"resources": ["pluginconfigs"]}],
+        }
+    ],
 }
 OTHERS: Final[dict[str, Any]] = {
     "metadata": {"name": "theirs"},
@@ -34,6 +40,11 @@ ASKED: Final[dict[str, tuple[Answer, bool | None, str]]] = {
     "answered": (answers({"metadata": {"name": "x"}}), True, ""),
     "refused": (status(422, "Invalid", "no"), True, ""),
     "not answered": (status(500, "InternalError", BROKEN), True, "failed to call webhook: Post x"),
+    "another one's is not answered": (
+        status(500, "InternalError", BROKEN.replace('"p"', '"kyverno.svc"')),
+        True,
+        "",
+    ),
     "no right to try, and somebody leads": (status(403), True, ""),
     "no right to try, and nobody leads": (status(403), False, "nobody leads"),
     "no right to try, and who leads is unknown": (status(403), None, ""),

@@ -20,7 +20,7 @@ from moorage.apps.install.object_keys import (
 )
 from moorage.apps.reach.installations import is_fresh
 
-SERVED: Final = ((1, 35), (1, 37))
+SERVED: Final = ((1, 34), (1, 37))
 """The oldest and the newest Kubernetes that is tested."""
 HELM: Final = "meta.helm.sh/release-name"
 _PRESERVED: Final = "x-kubernetes-preserve-unknown-fields"

@@ -86,20 +86,29 @@ async def _install(connection: Connection, asked: Asked, wanted: Sequence[Docume
         return ExitStatus.NO
     with working("Installing") as line:
         installer = Installer(connection, asked, SystemClock(), line.say)
-        try:
-            _say(*_going(await installer.stale(wanted)))
-            sights = await installer.install(wanted)
-        except NotRunning as error:
-            _say(*_failure(error, await installer.why(error), installer.changes))
-            return ExitStatus.NO
-        except (CommandError, EdgeError, asyncio.CancelledError):
-            _say(*_unfinished(connection.name, installer.changes))
-            raise
+        sights = await _brought_about(installer, wanted, connection.name)
+    if sights is None:
+        return ExitStatus.NO
     _say(*_success(sights, connection.name))
-    _say(*_indented(_told(installer.changes)))
+    _say(*_indented((*_told(installer.changes), *installer.notes)))
     _say(*_indented(f"{one.what}: {one.do}" for one in obstacles))
     _say(*_next(asked))
     return ExitStatus.YES
+
+
+async def _brought_about(
+    installer: Installer, wanted: Sequence[Document], where: str
+) -> list[Sight] | None:
+    """The installations; None where they do not work. What was done is said, however it ends."""
+    try:
+        _say(*_going(await installer.stale(wanted)))
+        return await installer.install(wanted)
+    except NotRunning as error:
+        _say(*_failure(error, await installer.why(error), installer.changes))
+        return None
+    except (CommandError, EdgeError, asyncio.CancelledError):
+        _say(*_unfinished(where, installer.changes))
+        raise
 
 
 async def _obstacles(
@@ -126,6 +135,8 @@ class Installer:
         self._say = say
         self._applying = Applying(self._objects, clock, say, force=asked.force_conflicts)
         self.changes: AppliedChanges = self._applying.changes
+        self.notes: list[str] = []
+        """What is not as sure as it should be."""
 
     async def install(self, wanted: Sequence[Document]) -> list[Sight]:
         """All of it; the installations as they are then. Webhooks that are no more go first, so
@@ -142,7 +153,8 @@ class Installer:
         sights = [await self._running(one) for one in deployments]
         await self._applying.apply(webhooks)
         for one in webhooks:
-            await answered(self._objects, self._clock, one, self._asked.options)
+            why = await answered(self._objects, self._clock, one, self._asked.options)
+            self.notes += [why] if why else []
         await self._applying.remove(await self.stale(wanted))
         return sights
 

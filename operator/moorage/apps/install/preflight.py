@@ -7,9 +7,10 @@ too), quotas, webhooks of others and Pod Security have their say.
 from __future__ import annotations
 
 import datetime
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Final
 
+from moorage.api.operator_config import environment_variable
 from moorage.apps.install import findings
 from moorage.apps.install.cluster_objects import ClusterObjects, KindNotServed
 from moorage.apps.install.findings import Obstacle
@@ -28,6 +29,7 @@ from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Refus
 from moorage.ports.http_calls import HttpSession
 
 _LEASE: Final = "coordination.k8s.io/v1", "Lease"
+_LEASE_NAMESPACE: Final = environment_variable("leaderElection.resourceNamespace")
 _KUBE_SCHEDULER: Final = ObjectKey(*_LEASE, "kube-scheduler", "kube-system")
 _STANDS_IN: Final = "system-scheduler"
 """Who places the operator's pods where it takes the name default-scheduler."""
@@ -47,8 +49,7 @@ async def preflight(
     manage is to be taken over. Raises EdgeError where it does not answer.
     """
     look = Preflight(session, documents, force=force)
-    found = [*findings.of_version(version)]
-    found += [one async for one in look.leases(now)]
+    found = [*findings.of_version(version), *[one async for one in look.leases(now)]]
     for document in documents:
         found += [one async for one in look.one(document)]
     found += [one async for one in look.same_names()]
@@ -86,8 +87,8 @@ class Preflight:
         if deployment["spec"]["template"]["spec"].get("schedulerName") == _STANDS_IN:
             lease = await self._objects.get(_KUBE_SCHEDULER)
             found += findings.of_kube_scheduler(lease, now)
-        name, namespace = labels(deployment)[INSTANCE], deployment["metadata"]["namespace"]
-        lease = await self._objects.get(ObjectKey(*_LEASE, name, namespace))
+        name = labels(deployment)[INSTANCE]
+        lease = await self._objects.get(ObjectKey(*_LEASE, name, _lease_namespace(deployment)))
         deployed = await self._objects.get(key_of(deployment)) is not None
         return [*found, *findings.of_leader(lease, now, deployed=deployed)]
 
@@ -103,8 +104,7 @@ class Preflight:
             yield _refused(key, error)
             return
         told = [] if live is None else [*findings.of_object(document, live)]
-        for namespace in findings.elsewhere(document, live or document):
-            self._is_in(namespace, document)
+        self._are_in(findings.elsewhere(document, live or document), document)
         if live is not None and key.kind == CRD:
             try:
                 stored = [one async for one in self._stored(live)]
@@ -115,9 +115,10 @@ class Preflight:
         for one in told or await self._tried(document):
             yield one
 
-    def _is_in(self, namespace: str, document: Document) -> None:
-        place = installation_of(document), namespace
-        self._elsewhere.setdefault(place, []).append(key_of(document))
+    def _are_in(self, namespaces: Iterable[str], document: Document) -> None:
+        for namespace in namespaces:
+            place = installation_of(document), namespace
+            self._elsewhere.setdefault(place, []).append(key_of(document))
 
     async def same_names(self) -> AsyncIterator[Obstacle]:
         """Of installations of the same name in other namespaces, by their Deployments and by what
@@ -132,8 +133,7 @@ class Preflight:
                 yield _refused(key, error)
                 continue
             for live in there:
-                if (namespace := live["metadata"]["namespace"]) != key.namespace:
-                    self._is_in(namespace, live)
+                self._are_in({live["metadata"]["namespace"]} - {key.namespace}, live)
         for place, keys in sorted(self._elsewhere.items()):
             yield findings.of_same_name(*place, keys)
 
@@ -166,10 +166,7 @@ class Preflight:
             if space not in self._spaces and f'namespaces "{space}"' in error.message:
                 return [Obstacle(f"{key}: {error.message}", "make it first")]
         except Conflict as error:
-            found = [*findings.of_conflicts(key, error.message, forced=self._force)]
-            if not found:
-                return [_refused(key, error)]
-            return [*found, *(await self._answered(one, force=True) if self._force else ())]
+            return await self._conflicting(one, error)
         except Refused as error:
             return [_refused(key, error)]
         except Retryable as error:
@@ -177,6 +174,14 @@ class Preflight:
                 raise
             return [Obstacle(f"{key}: {error}", "try again; who is asked there?")]
         return []
+
+    async def _conflicting(self, one: Document, error: Conflict) -> list[Obstacle]:
+        """Whose fields these are; where they are to be taken over, what else is said then."""
+        key = key_of(one)
+        found = [*findings.of_conflicts(key, error.message, forced=self._force)]
+        if not found:
+            return [_refused(key, error)]
+        return [*found, *(await self._answered(one, force=True) if self._force else ())]
 
     async def _takes_pods(self, document: Document) -> bool:
         """Whether the namespace is there, and judges pods as it will: before that, a pod would be
@@ -188,6 +193,13 @@ class Preflight:
         if there is None or wanted is None:
             return there is not None
         return labels(there).get(_ENFORCED) == labels(wanted).get(_ENFORCED)
+
+
+def _lease_namespace(deployment: Document) -> str:
+    """Where its replicas have their Lease: what their environment says, else where they are."""
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    said = {one["name"]: one.get("value") for one in container["env"]}
+    return str(said.get(_LEASE_NAMESPACE) or deployment["metadata"]["namespace"])
 
 
 def _refused(key: ObjectKey, error: EdgeError) -> Obstacle:

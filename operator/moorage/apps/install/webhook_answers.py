@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
+from moorage.apps.install import named_webhooks
 from moorage.apps.install.applying import InstallationFailed
-from moorage.apps.install.cluster_objects import ClusterObjects
 from moorage.apps.install.object_keys import INSTANCE, Document
 from moorage.apps.install.variants import Options
 from moorage.ports.clock import Clock
@@ -17,24 +17,31 @@ _POLL_SECONDS: Final = 1.0
 _VALIDATING: Final = "ValidatingWebhookConfiguration"
 
 
-async def answered(
-    objects: ClusterObjects, clock: Clock, webhook: Document, options: Options
-) -> None:
-    """Once a profile can be created, by a dry run. Pods are created where nobody answers, too, so
-    nothing is tried of a webhook for these. Raises InstallationFailed, EdgeError.
+class TriedObjects(Protocol):
+    """``ClusterObjects``, as far as is needed here."""
+
+    async def apply(self, document: Document, *, dry_run: bool) -> Document: ...
+
+
+async def answered(objects: TriedObjects, clock: Clock, webhook: Document, options: Options) -> str:
+    """Once a profile can be created, by a dry run; why that is not known where somebody else says
+    no, else "". Pods are created where nobody answers, too, so nothing is tried of a webhook for
+    these. Raises InstallationFailed, and EdgeError where it is not this webhook that fails.
     """
     if webhook["kind"] != _VALIDATING:
-        return
+        return ""
     probe = _probe(options.controller_of(webhook["metadata"]["labels"][INSTANCE]))
     last = clock.boottime() + SECONDS
     while True:
         try:
             await objects.apply(probe, dry_run=True)
-            return
-        except Refused:
-            return  # it has answered
+            return ""
+        except Refused as error:
+            return _not_known(webhook, error)
         except Retryable as error:
             if clock.boottime() >= last:
+                if not named_webhooks.unanswered(str(error), [webhook]):
+                    raise
                 raise _unanswered(webhook["metadata"]["name"], error) from error
             await clock.sleep(_POLL_SECONDS)
 
@@ -46,6 +53,13 @@ def _probe(controller: str) -> Document:
         "metadata": {"name": "moorage-install-probe"},
         "spec": {"controllerName": controller},
     }
+
+
+def _not_known(webhook: Document, error: Refused) -> str:
+    """What keeps us from knowing, "" where it is the webhook that said no."""
+    if named_webhooks.denied(error.message, [webhook]):
+        return ""
+    return f"whether the webhook answers is not known: {error.message}"
 
 
 def _unanswered(name: str, error: Retryable) -> InstallationFailed:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from moorage.adapters.answers import list_at
 from moorage.api.v1alpha1.common import API_VERSION, CONFIGS_PATH
 from moorage.apps.authority.authority_setting import VALIDATING
+from moorage.apps.install import named_webhooks
 from moorage.apps.install.object_keys import PART_OF
 from moorage.ports.errors import EdgeError, Forbidden, Retryable
 from moorage.ports.http_calls import HttpCall, HttpSession
@@ -37,12 +38,13 @@ async def unanswered(session: HttpSession, *, led: bool | None) -> tuple[str, st
         found = await list_at(session, HttpCall("GET", f"{VALIDATING}?{_OURS}"))
     except EdgeError:
         return "", ""
-    names = [one["metadata"]["name"] for one in found.items or () if _asks(one)]
-    why = await _tried(session, led=led) if names else ""
-    if not why:
+    asking = [one for one in found.items or () if _asks(one)]
+    why, faulty = await _tried(session, asking, led=led) if asking else ("", [])
+    if not faulty:
         return "", ""
-    text = f"Nobody can change profiles: webhook {' '.join(names)} is not answered: {why}"
-    return text, f"{WAY_OUT} {' '.join(names)}"
+    names = " ".join(one["metadata"]["name"] for one in faulty)
+    text = f"Nobody can change profiles: webhook {names} is not answered: {why}"
+    return text, f"{WAY_OUT} {names}"
 
 
 def _asks(configuration: Mapping[str, Any]) -> bool:
@@ -52,17 +54,22 @@ def _asks(configuration: Mapping[str, Any]) -> bool:
     return any(_ASKED_ABOUT in (rule.get("resources") or ()) for rule in rules)
 
 
-async def _tried(session: HttpSession, *, led: bool | None) -> str:
-    """Why nobody answers; "" where somebody does, whatever that is."""
+async def _tried(
+    session: HttpSession, asking: list[dict[str, Any]], *, led: bool | None
+) -> tuple[str, list[dict[str, Any]]]:
+    """Why nobody answers, and which of ours it is; none where somebody does, whatever that is, or
+    where it is the webhook of others that does not.
+    """
     try:
         await session.call(
             HttpCall("POST", f"{CONFIGS_PATH}?dryRun=All", json.dumps(_PROBE).encode())
         )
     except Forbidden:
-        return "nobody leads" if led is False else ""
+        return ("nobody leads", asking) if led is False else ("", [])
     except Retryable as error:
         _, _, why = str(error).partition(_UNANSWERED)
-        return why.partition(": ")[2] or why.strip()
+        faulty = named_webhooks.unanswered(str(error), asking)
+        return why.partition(": ")[2] or why.strip(), faulty
     except EdgeError:
-        return ""
-    return ""
+        return "", []
+    return "", []
