@@ -48,13 +48,14 @@ def place(rig: Rig) -> Rig:
     return rig
 
 
-def looked(kubeconfig: Path, objects: Sequence[Document]) -> list[Obstacle]:
+def looked(kubeconfig: Path, objects: Sequence[Document], *, force: bool = False) -> list[Obstacle]:
     """The findings of whoever has this kubeconfig."""
 
     async def scenario() -> list[Obstacle]:
         now = datetime.datetime.now(datetime.UTC)
         async with connected(ClusterChoice(str(kubeconfig))) as connection:
-            return await preflight(connection.session, connection.version, objects, now)
+            version = connection.version
+            return await preflight(connection.session, version, objects, now, force=force)
 
     return asyncio.run(scenario())
 
@@ -80,7 +81,10 @@ def test_who_lacks_rights_is_told_which(place: Rig) -> None:
 def test_pods_that_would_be_refused_are_told(place: Rig) -> None:
     """Where the namespace stays as it is; one that comes with the variant says what it takes."""
     whole = documents("default-scheduler", [], THERE)
-    assert looked(place.kubeconfig, whole) == []
+    for force in (False, True):
+        (theirs,) = looked(place.kubeconfig, whole, force=force)
+        assert 'pod-security.kubernetes.io/enforce is managed by "test"' in theirs.what
+        assert theirs.stops != force
     (found,) = looked(place.kubeconfig, [one for one in whole if one["kind"] != "Namespace"])
     assert 'violates PodSecurity "restricted:latest": host namespaces' in found.what
     assert found.do == "give its namespace the label that the variant's has"
