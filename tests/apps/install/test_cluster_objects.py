@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from moorage.apps.install.cluster_objects import ClusterObjects, KindNotServed
 from moorage.apps.install.object_keys import Kind, ObjectKey, installation_of, key_of, kinds_of
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import connected
-from moorage.ports.errors import Conflict, Invalid
+from moorage.ports.errors import Conflict, Invalid, Retryable
+from moorage.ports.http_calls import HttpCall
 from towtank import Cluster, ClusterSettings
 from towtank.controllers.manager import ControllerSettings
 
@@ -113,6 +115,56 @@ def test_what_is_not_served() -> None:
         assert await objects.get(ObjectKey(*profile, "a")) is None
 
     run(scenario)
+
+
+def test_all_that_is_in_a_namespace() -> None:
+    """Objects of any kind, once each, by their metadata; none of elsewhere."""
+
+    async def scenario(objects: ClusterObjects) -> None:
+        for name in ("n", "other"):
+            await objects.apply(document(Kind("v1", "Namespace"), name))
+            await objects.apply({**document(CONFIG_MAP, "a", name), "data": {"a": "b"}})
+        lease = Kind("coordination.k8s.io/v1", "Lease")
+        await objects.apply({**document(lease, "l", "n"), "spec": {"holderIdentity": "me"}})
+        found = await objects.list_all_in("n")
+        assert [str(key_of(one)) for one in found.objects] == ["ConfigMap n/a", "Lease n/l"]
+        assert not found.unseen and not any("data" in one for one in found.objects)
+
+    run(scenario)
+
+
+class SilentGroup:
+    """An API server with a group behind which nobody answers, and metrics, which cannot be deleted;
+    ``streams`` nothing.
+    """
+
+    async def call(self, call: HttpCall) -> bytes:
+        """One answer."""
+        if "a.example" in call.path:
+            raise Retryable("503: nobody there")
+        of_metrics = {"name": "pods", "kind": "PodMetrics", "namespaced": True, "verbs": ["list"]}
+        answers: dict[str, Any] = {
+            "/apis": {
+                "groups": [
+                    {"preferredVersion": it, "versions": [it]}
+                    for it in ({"groupVersion": "a.example/v1"}, {"groupVersion": "metrics/v1"})
+                ]
+            },
+            "/apis/metrics/v1": {"resources": [of_metrics]},
+            "/api/v1": {"resources": []},
+        }
+        return json.dumps(answers[call.path]).encode()
+
+    def stream(self, path: str) -> AsyncGenerator[bytes, None]:
+        """Never asked for."""
+        raise NotImplementedError(path)
+
+
+def test_a_group_without_an_answer_is_told() -> None:
+    """As nobody knows what of it is in the namespace."""
+    found = asyncio.run(ClusterObjects(SilentGroup()).list_all_in("n"))
+    assert not found.objects
+    assert [*found.unseen] == ["nobody knows what of a.example/v1 is in it: 503: nobody there"]
 
 
 def test_whose_an_object_is() -> None:

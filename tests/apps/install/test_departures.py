@@ -12,6 +12,7 @@ from moorage.api import yaml_documents
 from moorage.apps import resources
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.departures import ASKING, Departure, departure
+from moorage.apps.install.guests import Residents
 from moorage.apps.install.inventories import CRD, NAMESPACE, Inventory, controllers, of
 from moorage.apps.install.neighbours import leaver
 from moorage.apps.install.object_keys import INSTANCE, PART_OF, Document, key_of
@@ -97,7 +98,7 @@ ALONE: Final = Inventory(
 
 def with_others(*objects: Document, **more: Any) -> Inventory:
     """The same cluster, with something of another installation in it."""
-    both = {name: [*getattr(ALONE, name), *found] for name, found in more.items()}
+    both: dict[str, Any] = {name: [*getattr(ALONE, name), *its] for name, its in more.items()}
     return dataclasses.replace(ALONE, objects=[*ALONE.objects, *objects], **both)
 
 
@@ -117,11 +118,16 @@ def test_everything_goes_where_nobody_else_is() -> None:
 
 
 def test_profiles_are_kept_where_that_is_wanted() -> None:
-    """With their kinds; all else goes."""
+    """With their kinds and their stored revisions; all else goes."""
     plan = departure(ALONE, HERE, NOW, keep_profiles=True)
-    assert len(plan.stays) == 2 and all("--keep-profiles" in why for why in plan.stays)
-    assert not plan.profiles and "ControllerRevision moorage-system/a-1" in going(plan)
-    assert not any("CustomResource" in one or "Profile" in one for one in going(plan))
+    space, *kinds = plan.stays
+    assert space.endswith("ControllerRevision moorage-system/a-1 is SchedulerProfile a's")
+    assert len(kinds) == 2 and all(why.endswith("--keep-profiles") for why in kinds)
+    assert not plan.profiles and "Deployment moorage-system/moorage" in going(plan)
+    stay = ("CustomResource", "Profile", "Revision", "Namespace")
+    assert not any(one.startswith(stay) for one in going(plan))
+    without = dataclasses.replace(ALONE, written=[])
+    assert "Namespace moorage-system" in going(departure(without, HERE, NOW, keep_profiles=True))
 
 
 OTHERS: Final = {
@@ -145,6 +151,61 @@ def test_others_keep_the_kinds(found: Inventory) -> None:
         found, profiles=[*found.profiles, profile("y", controllerName="blue", **referring("c"))]
     )
     assert "PluginConfig c" not in going(departure(used, HERE, NOW))
+
+
+def test_an_object_elsewhere_is_a_sign_of_another_of_the_name() -> None:
+    """Whether or not it is a Deployment; the objects of that one stay."""
+    account = of_ours("ServiceAccount", "moorage", "moorage", namespace="other")
+    subjects = [{"kind": "ServiceAccount", "name": "moorage", "namespace": "other"}]
+    role = {"kind": "ClusterRole", "name": "moorage"}
+    theirs = of_ours("ClusterRoleBinding", "theirs", "moorage", roleRef=role, subjects=subjects)
+    plan = departure(with_others(account, theirs), HERE, NOW)
+    gone = going(plan)
+    assert "Deployment moorage-system/moorage" in gone
+    assert not {"ServiceAccount other/moorage", "ClusterRoleBinding theirs"} & {*gone}
+    assert "ClusterRole moorage" not in gone, "their binding refers to it"
+    assert "Role moorage-leases/moorage-lease" in gone, "its own, as a binding says"
+    assert "MutatingAdmissionPolicyBinding moorage-assign" not in gone
+    why = "it may be of the installation moorage in another namespace"
+    assert f"MutatingAdmissionPolicyBinding moorage-assign: {why}" in plan.stays
+
+
+def test_a_namespace_with_anothers_lease_stays() -> None:
+    """With that one's stored revisions, whose profile it serves or would serve."""
+    labelled = {"moorage.dev/profile": "b"}
+    revision = written("ControllerRevision", "moorage-system", "b-1", **labelled)
+    role = of_ours("Role", "blue-leader-election", "blue", namespace="moorage-system")
+    for profiles in ([profile("b", "moorage-system/blue")], [profile("b", controllerName="x")]):
+        found = with_others(
+            deployment("other", "blue"), role, written=[revision], profiles=profiles
+        )
+        plan = departure(found, HERE, NOW)
+        assert not {"ControllerRevision moorage-system/b-1", "Namespace moorage-system"} & {
+            *going(plan)
+        }
+        why = "Role moorage-system/blue-leader-election is installation blue's"
+        assert f"Namespace moorage-system: {why}" in plan.stays
+
+
+def test_a_namespace_with_guests_stays() -> None:
+    """Guests are looked for beside what is written, the pods, and what was there before."""
+    objects = [*ALONE.pods, *ALONE.written]
+    for one in objects:
+        one["metadata"]["uid"] = str(key_of(one))
+    found = dataclasses.replace(ALONE, residents=Residents(objects))
+    assert "Namespace moorage-system" in going(departure(found, HERE, NOW))
+    request = written("CertificateRequest", "moorage-system", "r")
+    request["metadata"]["ownerReferences"] = [{"uid": objects[0]["metadata"]["uid"]}]
+    since = dataclasses.replace(ALONE, residents=Residents([request]))
+    assert not departure(since, HERE, NOW, who=leaver(found, HERE)).kept
+    secret = written("Secret", "moorage-system", "theirs")
+    guest = dataclasses.replace(ALONE, residents=Residents([*objects, secret]))
+    plan = departure(guest, HERE, NOW)
+    assert plan.stays == (
+        "Namespace moorage-system: Secret moorage-system/theirs is there, which is not ours",
+    )
+    assert "Namespace moorage-system" not in going(plan)
+    assert "Deployment moorage-system/moorage" in going(plan)
 
 
 BESIDE: Final = {

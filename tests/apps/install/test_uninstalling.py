@@ -141,6 +141,25 @@ def test_what_was_said_to_stay_stays(options: Options, capsys: pytest.CaptureFix
     assert "kubectl delete crd schedulerprofiles.moorage.dev" in capsys.readouterr().out
 
 
+def test_a_namespace_with_somebody_elses_objects_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    """All of ours goes from it; what keeps it is named."""
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        whole = await install(objects)
+        guest = {"name": "theirs", "namespace": "moorage-system"}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": guest}
+        await objects.apply(secret)
+        assert await uninstall(HERE) is ExitStatus.YES
+        assert await left(objects, [*whole, secret]) == [
+            "Namespace moorage-system",
+            "Secret moorage-system/theirs",
+        ]
+
+    on_a_cluster(scenario)
+    said = capsys.readouterr().out
+    assert "Stays: Namespace moorage-system: Secret moorage-system/theirs is there, which" in said
+
+
 def test_who_comes_while_the_prompt_waits_keeps_the_kinds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

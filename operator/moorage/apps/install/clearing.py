@@ -12,8 +12,8 @@ from moorage.api.v1alpha1.common import API_VERSION, CONFIGS_PATH, PROFILES_PATH
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.cluster_objects import ClusterObjects
 from moorage.apps.install.departures import PROFILE
-from moorage.apps.install.inventories import Inventory, labels, of
-from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey
+from moorage.apps.install.inventories import NAMESPACE, Inventory, labels, of
+from moorage.apps.install.object_keys import INSTANCE, Document, Kind, ObjectKey, key_of
 from moorage.apps.install.variants import every_kind
 from moorage.apps.reach.listing import each_item
 from moorage.ports.errors import NotFound
@@ -55,6 +55,9 @@ class Clearing:
         homes = await self._homes(place)
         found = Inventory(objects, (), written, profiles, configs, homes)
         pods = [one async for one in self._pods(place.namespace, found.names(place))]
+        if any(key.kind == NAMESPACE for key in map(key_of, found.of(place))):
+            residents = await self._objects.list_all_in(place.namespace)
+            found = dataclasses.replace(found, residents=residents)
         return dataclasses.replace(found, pods=pods)
 
     async def waiting(self, schedulers: frozenset[str]) -> list[str]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import urllib.parse
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Final, Literal
 
 import msgspec
 
 from moorage.adapters.answers import decoded, object_at
+from moorage.apps.install.guests import Residents
 from moorage.apps.install.object_keys import (
     PART_OF,
     Document,
@@ -24,7 +25,7 @@ from moorage.apps.install.object_keys import (
 )
 from moorage.apps.reach.listing import each_item
 from moorage.ports.errors import EdgeError, NotFound
-from moorage.ports.http_calls import APPLY_PATCH, HttpCall, HttpSession
+from moorage.ports.http_calls import APPLY_PATCH, METADATA_ALONE, HttpCall, HttpSession
 
 FIELD_MANAGER: Final = "moorage-install"
 _SECONDS: Final = 30.0
@@ -50,6 +51,19 @@ class _Resource(msgspec.Struct):
 
 class _Resources(msgspec.Struct):
     resources: tuple[_Resource, ...] = ()
+
+
+class _Version(msgspec.Struct):
+    groupVersion: str  # noqa: N815 - as it is called there
+
+
+class _Group(msgspec.Struct):
+    preferredVersion: _Version  # noqa: N815 - as it is called there
+    versions: tuple[_Version, ...] = ()
+
+
+class _Groups(msgspec.Struct):
+    groups: tuple[_Group, ...] = ()
 
 
 class ClusterObjects:
@@ -125,6 +139,41 @@ class ClusterObjects:
             whose = {"apiVersion": kind.api_version, "kind": kind.kind}
             found += [{**whose, **item} async for item in items]
         return found
+
+    async def list_all_in(self, namespace: str) -> Residents:
+        """Whatever can be listed and deleted in a namespace, of all kinds that are served, by its
+        metadata. What is only derived from other objects (metrics) cannot be deleted. Raises
+        EdgeError where the API server does not say what it serves.
+        """
+        found: dict[str, Document] = {}
+        unseen: list[str] = []
+        for api_version in await self._api_versions():
+            try:
+                async for one in self._of_version(api_version, namespace):
+                    found.setdefault(str(one["metadata"]["uid"]), one)
+            except EdgeError as error:
+                unseen.append(f"nobody knows what of {api_version} is in it: {error}")
+        return Residents([*found.values()], unseen)
+
+    async def _api_versions(self) -> list[str]:
+        """All that are served, those that are preferred first."""
+        body = await self._session.call(HttpCall("GET", "/apis", timeout=_SECONDS))
+        groups = decoded("GET /apis", body, _Groups).groups
+        first = [one.preferredVersion.groupVersion for one in groups]
+        others = [it.groupVersion for one in groups for it in one.versions]
+        return [*dict.fromkeys(("v1", *first, *others))]
+
+    async def _of_version(self, api_version: str, namespace: str) -> AsyncIterator[Document]:
+        await self._discover(api_version)
+        quoted = urllib.parse.quote(namespace, safe="")
+        for kind, resource in [*self._served.items()]:
+            wanted = resource.namespaced and {"list", "delete"} <= {*resource.verbs}
+            if kind.api_version == api_version and wanted:
+                path = f"{_root(api_version)}/namespaces/{quoted}/{resource.name}"
+                query = {"limit": _PAGE}
+                items = each_item(self._session, path, query, accept=METADATA_ALONE)
+                async for item in items:
+                    yield {**item, "apiVersion": kind.api_version, "kind": kind.kind}
 
     async def list_by_instance(self, name: str, kinds: Iterable[Kind]) -> list[Document]:
         """Those of one installation, its shards' included."""

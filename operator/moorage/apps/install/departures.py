@@ -86,26 +86,28 @@ def departure(
     """What is to be done; ``who`` leaves, where something of it has gone already."""
     ours = found.of(place)
     neighbours = Neighbours(found, who or leaver(found, place), ours, now)
-    shared = [*neighbours.shared()]
-    why = "--keep-profiles" if keep_profiles else neighbours.needing_kinds()
-    kinds = of(found.objects, CRD)
-    if why:
-        shared += [(one, why + _by_hand(one, neighbours, keep_profiles)) for one in kinds]
-    staying = [document for document, _ in shared]
     mine = [] if keep_profiles else [one for one in found.profiles if neighbours.is_mine(one)]
     kept = [one for one in found.profiles if one not in mine]
-    leaving = (*mine, *_unused(found.configs, mine, kept)) if why else kinds
-    going = [one for one in ours if one not in staying]
+    kinds = [*_kinds_needed(found, neighbours, keep_profiles)]
+    staying = {key_of(one): why for one, why in (*neighbours.shared(kept), *kinds)}
+    going = [one for one in ours if key_of(one) not in staying]
+    leaving = (*mine, *_unused(found.configs, mine, kept)) if kinds else of(found.objects, CRD)
     steps = (*_steps(found.pods, going, leaving, [*neighbours.written(kept)]),)
-    stays = tuple(f"{key_of(one)}: {why}" for one, why in shared)
-    return Departure(steps, stays, tuple(mine), frozenset(map(key_of, [*staying, *kept])))
+    several = f"it may be of the installation {place.name} in another namespace"
+    staying |= {key_of(one): several for one in found.unsure(place)}
+    stays = tuple(f"{key}: {why}" for key, why in staying.items())
+    return Departure(steps, stays, tuple(mine), frozenset((*staying, *map(key_of, kept))))
 
 
-def _by_hand(kind: Document, neighbours: Neighbours, keep_profiles: bool) -> str:
-    """How a kind goes where it is not known whether anybody needs it."""
-    if keep_profiles or neighbours.are_there():
-        return ""
-    return f"; if nobody needs it: kubectl delete crd {kind['metadata']['name']}"
+def _kinds_needed(
+    found: Inventory, neighbours: Neighbours, keep_profiles: bool
+) -> Iterator[tuple[Document, str]]:
+    """The CRDs, with why they stay; none where they go."""
+    why = "--keep-profiles" if keep_profiles else neighbours.needing_kinds()
+    unknown = not keep_profiles and not neighbours.are_there()
+    for one in of(found.objects, CRD) if why else ():
+        hand = f"; if nobody needs it: kubectl delete crd {one['metadata']['name']}"
+        yield one, why + (hand if unknown else "")
 
 
 def _steps(

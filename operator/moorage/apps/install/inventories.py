@@ -14,6 +14,7 @@ from moorage.api import yaml_documents
 from moorage.api.operator_config import environment_variable
 from moorage.api.yaml_documents import DocumentError
 from moorage.apps.authority.authority_setting import Installed
+from moorage.apps.install.guests import Residents
 from moorage.apps.install.object_keys import INSTANCE, PART_OF, SHARD_OF, Document
 from moorage.apps.install.variants import USUAL_CONTROLLER
 
@@ -38,23 +39,36 @@ class Inventory:
     configs: Sequence[Document] = ()
     homes: Collection[str] = ()
     """The namespaces whose Leases are believed."""
+    residents: Residents = dataclasses.field(default_factory=Residents)
+    """Of the installation's namespace, if that is to go with it."""
 
     def names(self, place: Installed) -> frozenset[str]:
         """The name of an installation, and those of its shards."""
         return frozenset({place.name, *(labels(one).get(INSTANCE, "") for one in self.of(place))})
 
     def of(self, place: Installed) -> list[Document]:
-        """The objects of one installation, those of its shards included. Where another namespace
-        has one of the same name, those alone that are in its namespace or name that, and their
-        roles.
+        """The objects of one installation, those of its shards included. Where any object of the
+        same name is in a namespace that it has nothing to do with, there is, or was, another
+        installation: then those alone that are in its namespace or name that, and their roles.
         """
         named = [one for one in self.objects if _is_named(one, place.name)]
-        alone = all(
-            one["metadata"]["namespace"] == place.namespace for one in of(named, DEPLOYMENT)
-        )
-        mine = [one for one in named if alone or place.namespace in _homes(one)]
+        mine = [one for one in named if place.namespace in _homes(one)]
         bound = of(mine, *BINDINGS)
-        return [one for one in named if one in mine or any(refers(it, one) for it in bound)]
+        sure = [one for one in named if one in mine or any(refers(it, one) for it in bound)]
+        alone = all("namespace" not in one["metadata"] or one in sure for one in named)
+        return named if alone else sure
+
+    def unsure(self, place: Installed) -> list[Document]:
+        """Objects by whose names and namespaces nobody knows to which of several installations of
+        this name they belong.
+        """
+        ours, bound = self.of(place), of(self.objects, *BINDINGS)
+        return [
+            one
+            for one in self.objects
+            if _is_named(one, place.name) and one not in ours and not _homes(one)
+            if not any(refers(it, one) for it in bound)
+        ]
 
 
 def of(documents: Iterable[Document], *kinds: str) -> list[Document]:

@@ -12,6 +12,7 @@ from typing import Final
 
 from moorage.api import bodies
 from moorage.apps.authority.authority_setting import Installed
+from moorage.apps.install.guests import guests, uids
 from moorage.apps.install.inventories import (
     BINDINGS,
     DEPLOYMENT,
@@ -39,6 +40,8 @@ class Leaver:
     """The namespaces that it writes to."""
     controllers: frozenset[str]
     """Which profiles it serves, by their controllerName; none where that is not known."""
+    residents: frozenset[str] = frozenset()
+    """What was in its namespace, by uid."""
 
 
 def leaver(found: Inventory, place: Installed) -> Leaver:
@@ -50,6 +53,7 @@ def leaver(found: Inventory, place: Installed) -> Leaver:
         found.names(place),
         frozenset({place.namespace, *spaces}),
         frozenset(controllers(ours)),
+        frozenset(uids(found.residents)),
     )
 
 
@@ -63,6 +67,7 @@ class Neighbours:
         self._ours = ours
         self._names: Final = who.names
         self._leases: Final = set(map(shortened, who.names))
+        self._who: Final = who
         self._spaces: Final = who.spaces
         self._controllers: Final = who.controllers
         self._others: Final = {**self._alive(now), **self._deployed()}
@@ -99,22 +104,36 @@ class Neighbours:
             if not theirs or controller in theirs:
                 yield other
 
-    def shared(self) -> Iterator[tuple[Document, str]]:
-        """Our objects that others need, with why."""
+    def shared(self, kept: Sequence[Document]) -> Iterator[tuple[Document, str]]:
+        """Our objects that others need, with why; the namespace also for revisions of profiles that
+        are ``kept``.
+        """
         bindings = [one for one in of(self._found.objects, *BINDINGS) if one not in self._ours]
         for one in self._ours:
             users = [f"{key_of(it)} refers to it" for it in bindings if refers(it, one)]
             if one["kind"] == NAMESPACE:
-                users = [*self._in(one["metadata"]["name"])]
+                users = [*self._in(one["metadata"]["name"], kept)]
             if users:
                 yield one, users[0]
 
-    def _in(self, namespace: str) -> Iterator[str]:
-        return (why for other, why in self._others.items() if other.namespace == namespace)
+    def _in(self, namespace: str, kept: Sequence[Document]) -> Iterator[str]:
+        """Why others need our namespace: they run there, have their Lease and revisions there, or
+        have objects there that are not ours at all.
+        """
+        yield from (why for other, why in self._others.items() if other.namespace == namespace)
+        for role in of(self._found.objects, "Role"):
+            if role not in self._ours and role["metadata"]["namespace"] == namespace:
+                yield f"{key_of(role)} is installation {installation_of(role)}'s"
+        written = [*self.written(kept)]
+        for one in of(self._found.written, "ControllerRevision"):
+            if one not in written and one["metadata"]["namespace"] == namespace:
+                yield f"{key_of(one)} is SchedulerProfile {labels(one).get(PROFILE_LABEL)}'s"
+        ours = (*written, *self._found.pods)
+        yield from guests(self._found.residents, self._names, ours, self._who.residents)
 
     def written(self, kept: Iterable[Document]) -> Iterator[Document]:
-        """What this installation's operator has written; of revisions, where others write some
-        there too, those of profiles that are not ``kept``.
+        """What this installation's operator has written; of revisions, those of profiles that are
+        not ``kept``.
         """
         staying = {shortened(str(one["metadata"]["name"])) for one in kept}
         names = {*self._leases, *(f"{name}-admission-tls" for name in self._names)}
@@ -125,7 +144,7 @@ class Neighbours:
             if one["kind"] != "ControllerRevision":
                 if labels(one).get(INSTALLATION_LABEL, metadata["name"]) in names:
                     yield one
-            elif not any(self._in(space)) or labels(one).get(PROFILE_LABEL) not in staying:
+            elif labels(one).get(PROFILE_LABEL) not in staying:
                 yield one
 
     def _deployed(self) -> Mapping[Installed, str]:

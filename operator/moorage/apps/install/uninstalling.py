@@ -70,18 +70,23 @@ async def _leave(connection: Connection, asked: Leaving) -> None:
     async def look() -> Departure:
         return _planned(await _found(clearing, asked), asked, who)
 
+    await _carry_out(plan, clearing, asked.seconds, look)
+
+
+async def _carry_out(
+    plan: Departure, clearing: Clearing, seconds: float, look: Callable[[], Awaitable[Departure]]
+) -> None:
+    """See it gone, and say how that went. Raises CommandError."""
     with working("Removing") as line:
-        removal = Removal(clearing, line.say, seconds=asked.seconds)
+        removal = Removal(clearing, line.say, seconds=seconds)
         try:
             back, stays = await _removed(plan, removal, look)
         except (EdgeError, NotGone) as error:
             raise _half_way(error, plan, removal.removed) from error
     _say(*(f"Stays: {why}" for why in dict.fromkeys(stays) if why not in plan.stays))
     if back:
-        raise NotGone(
-            f"it has come back: {names(back)}. Does GitOps, or an operator elsewhere, write it? "
-            "If not, type the same command again"
-        )
+        who = "Does GitOps, or an operator elsewhere, write it? If not, type the same command again"
+        raise NotGone(f"it has come back: {names(back)}. {who}")
     _say("Nothing else of it is left." if stays else "Nothing of it is left.")
 
 
