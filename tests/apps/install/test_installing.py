@@ -217,6 +217,7 @@ def test_what_others_manage() -> None:
         assert found.lines[2].startswith("    take it over by --force-conflicts")
         refused = await install(there, "--skip-preflight")
         assert refused.status == 1 and 'conflict with "somebody"' in refused.errors
+        assert refused.errors.rstrip().endswith("; --force-conflicts takes it over")
         assert await versions(there) == before
         taken = await install(there, "--force-conflicts")
         assert (taken.status, taken.errors) == (0, "")

@@ -13,24 +13,24 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from moorage.apps.exit_status import CommandError, ExitStatus
-from moorage.apps.install.cluster_objects import FIELD_MANAGER, KindNotServed
+from moorage.apps.install.cluster_objects import FIELD_MANAGER, OTHERS_MANAGE, KindNotServed
+from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE
 from moorage.apps.install.object_keys import Document, ObjectKey, key_of
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, Invalid, Retryable
 
 T = TypeVar("T")
-DEFINITION: Final = "CustomResourceDefinition"
 WEBHOOKS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _ORDER: Final = (
-    (DEFINITION,),
-    ("Namespace",),
+    (CRD,),
+    (NAMESPACE,),
     ("ResourceQuota", "ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"),
     (),  # all others: the configuration first of all
-    ("Deployment",),
+    (DEPLOYMENT,),
     WEBHOOKS,
 )
 _OTHERS: Final = _ORDER.index(())
-_STAYS: Final = (DEFINITION, "Namespace")
+_STAYS: Final = (CRD, NAMESPACE)
 """What is never removed here: with it would go what is others'."""
 ESTABLISHED_SECONDS: Final = 60.0
 RETRIED_SECONDS: Final = 30.0
@@ -107,7 +107,7 @@ class Applying:
             self._say(f"{key_of(document)}")
             await self._patiently(functools.partial(self._apply, document))
         for document in documents:
-            if document["kind"] == DEFINITION:
+            if document["kind"] == CRD:
                 await self._established(key_of(document))
 
     async def remove(self, documents: Iterable[Document]) -> None:
@@ -127,7 +127,9 @@ class Applying:
             self.changes.left_out.append(key)
             return
         except (Conflict, Invalid) as error:
-            raise InstallationFailed(f"the API server refuses {key}: {error.message}") from error
+            do = "; --force-conflicts takes it over" if OTHERS_MANAGE in error.message else ""
+            text = f"the API server refuses {key}: {error.message}{do}"
+            raise InstallationFailed(text) from error
         if before is None:
             self.changes.made.append(key)
         elif _has_changed(before["metadata"], after["metadata"]):

@@ -28,6 +28,8 @@ from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import APPLY_PATCH, METADATA_ALONE, HttpCall, HttpSession
 
 FIELD_MANAGER: Final = "moorage-install"
+OTHERS_MANAGE: Final = "Apply failed with "
+"""How the message of a Conflict begins where others manage fields, and force is not used."""
 _SECONDS: Final = 30.0
 """For one answer: webhooks of others may be asked first, 10 s each as a rule."""
 _PAGE: Final = "500"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from moorage.apps.install.cluster_objects import OTHERS_MANAGE
 from moorage.apps.install.inventories import CRD, NAMESPACE, labels
 from moorage.apps.install.object_keys import (
     APP,
@@ -24,7 +25,6 @@ SERVED: Final = ((1, 34), (1, 37))
 """The oldest and the newest Kubernetes that is tested."""
 HELM: Final = "meta.helm.sh/release-name"
 _PRESERVED: Final = "x-kubernetes-preserve-unknown-fields"
-_CONFLICTS: Final = "Apply failed with "
 _MANAGED: Final = re.compile(
     r"""conflicts?\ with\ (?P<who>"(?:[^"\\]|\\.)*"[^:\n]*):\s
     (?P<paths>.*(?:\n-\ .*)*)""",
@@ -134,7 +134,7 @@ def of_conflicts(key: ObjectKey, said: str, *, forced: bool) -> Iterator[Obstacl
     """Of the fields that others manage, by what the API server has ``said``: nothing where it is no
     such conflict. Where they are taken over by force that is only told.
     """
-    if not said.startswith(_CONFLICTS):
+    if not said.startswith(OTHERS_MANAGE):
         return
     for found in _MANAGED.finditer(said):
         paths = ", ".join(line.removeprefix("- ") for line in found["paths"].splitlines())

@@ -207,7 +207,7 @@ def _refusal(obstacles: Sequence[Obstacle], where: str) -> Iterator[str]:
     for one in obstacles:
         yield f"  {one.what}"
         yield f"    {one.do}"
-    yield "Next: the same again, or with --skip-preflight all the same."
+    yield "Next: mend that, and type the same again. --skip-preflight begins without this look."
 
 
 def _success(sights: Sequence[Sight], where: str) -> Iterator[str]:
