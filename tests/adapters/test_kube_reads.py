@@ -343,7 +343,10 @@ def test_announcing_patches_or_creates() -> None:
     assert body["metadata"] == {
         "name": name,
         "labels": {"moorage.dev/installation": "moorage"},
-        "annotations": {"moorage.dev/revisions": '{"a":"1","b":"2"}'},
+        "annotations": {
+            "moorage.dev/revisions": '{"a":"1","b":"2"}',
+            "moorage.dev/mode": "decider",
+        },
     }
     assert body["spec"] == {
         "holderIdentity": "host_1",
@@ -364,10 +367,11 @@ def test_announcing_says_where_it_answers() -> None:
     assert said == [
         {
             "moorage.dev/revisions": "{}",
+            "moorage.dev/mode": "decider",
             "moorage.dev/serving": "https://a:1",
             "moorage.dev/serving-certificate": "one",
         },
-        {"moorage.dev/revisions": "{}"},
+        {"moorage.dev/revisions": "{}", "moorage.dev/mode": "decider"},
     ]
 
 
