@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from moorage.apps.authority.authority_setting import Installed
-from moorage.apps.exit_status import ExitStatus
+from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.install import uninstalling
 from moorage.apps.install.cluster_objects import ClusterObjects
 from moorage.apps.install.findings import HELM
@@ -23,6 +23,7 @@ from moorage.apps.install.uninstalling import Leaving, run
 from moorage.apps.install.variants import Options, documents
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import connected
+from moorage.ports.errors import Forbidden
 from towtank import Cluster
 
 HERE: Final = Leaving(Installed("moorage-system", "moorage"), 30.0, yes=True)
@@ -240,5 +241,31 @@ def test_what_does_not_go_is_named() -> None:
         await objects.apply(config)
         assert await uninstall(HERE) is ExitStatus.YES
         assert not await left(objects, whole)
+
+    on_a_cluster(scenario)
+
+
+def test_a_right_that_is_missing_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said which, what is gone by then, what is left, and what to do."""
+    delete = ClusterObjects.delete
+
+    async def refused(self: ClusterObjects, key: ObjectKey, **options: Any) -> bool:
+        if key.kind == CRD:
+            raise Forbidden("DELETE crd", 403)
+        return await delete(self, key, **options)
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        await install(objects)
+        with monkeypatch.context() as patched:
+            patched.setattr(ClusterObjects, "delete", refused)
+            with pytest.raises(NoAnswer) as error:
+                await uninstall(HERE)
+        what, gone, remains, advice = str(error.value).splitlines()
+        assert what.endswith("it takes the rights of a cluster's administrator")
+        assert gone.startswith("Removed so far: MutatingAdmissionPolicyBinding moorage-assign,")
+        assert "Deployment moorage-system/moorage" in gone
+        assert remains.startswith("Left: CustomResourceDefinition pluginconfigs.moorage.dev")
+        assert remains.endswith("Namespace moorage-system")
+        assert advice == "Once that is mended, type the same command again."
 
     on_a_cluster(scenario)
