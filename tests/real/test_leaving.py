@@ -75,7 +75,8 @@ def everything(client: Client) -> dict[Name, dict[str, Any]]:
 
 class Installed:
     """All of ours is in a cluster: profiles, a PluginConfig, pods that wait, Leases, revisions, a
-    Secret, webhooks and policies. The replica that runs is no pod: whoever ends pods here ends it.
+    Secret, webhooks and policies. The replica that runs is no pod: whoever ends pods here ends it,
+    and until then it is refused what its roles gave.
     """
 
     def __init__(self, rig: ControlPlane) -> None:
@@ -86,7 +87,7 @@ class Installed:
         rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
         kubeconfig = rig.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT)
         create(rig, _config(), _profile(), _pod())
-        self.operator = Operator(rig, kubeconfig, "moorage-leaving")
+        self.operator = Operator(rig, kubeconfig, "refused-leaving")
 
     def __enter__(self) -> Installed:
         """With a replica that leads, and has decided."""
