@@ -33,7 +33,7 @@ WAYS: Final = (
     Way(
         "an edit of a profile",
         modules=28,
-        functions=99,
+        functions=98,
         first="engine/engine.py Engine.profile_changed",
         last="engine/profiles/activation.py RevisionActivator._report_swap",
     ),

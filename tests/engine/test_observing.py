@@ -158,6 +158,26 @@ def test_whose_claim_an_observer_takes_back(claimed: str | None, left: str | Non
     assert conditions(world, "seen")["Ready"] == ("False", "Observing")
 
 
+def test_what_others_write_into_its_statuses_is_mended() -> None:
+    """But for a claim: whoever made it may be about to decide."""
+    world, body = running(), a_body("seen")
+    key = "SchedulerProfile", "seen"
+
+    async def scenario() -> None:
+        async with world.leading(body):
+            await world.clock.advance(3)
+            forged = {"activeRevision": "forged", "observedBy": "b/b", "claimedBy": THEIRS}
+            world.kube.statuses[key] |= forged
+            changed = {**body, "metadata": {**body["metadata"], "resourceVersion": "later"}}
+            world.engine.profile_changed("seen", {**changed, "status": world.kube.statuses[key]})
+            await world.clock.advance(3)
+
+    asyncio.run(scenario())
+    status = world.kube.statuses[key]
+    assert status["activeRevision"] == world.engine.live["seen"].id
+    assert (status["observedBy"], status["claimedBy"]) == (OURS, THEIRS)
+
+
 def test_an_edit_explains_at_once() -> None:
     """A trial would wait for pods that nobody decides about."""
     world = running()

@@ -84,15 +84,6 @@ class ProfileOwnership:
     async def _serves(self, lease: str, profile: str) -> bool:
         """Whether the installation with this Lease serves the profile, by its own word."""
         namespace, _, name = lease.partition("/")
-        return await self._is_alive(lease, profile) and await self._true_if_unreadable(
-            self._reads.serves(namespace, name, profile), lease
-        )
-
-    async def _is_alive(self, lease: str, profile: str) -> bool:
-        """Whether the installation that claims a profile with this Lease is another one, and renews
-        it.
-        """
-        namespace, _, _ = lease.partition("/")
         if not self._is_foreign(lease):
             return False
         if not self._may_hold_leases(namespace):
@@ -103,7 +94,9 @@ class ProfileOwnership:
                 extra=extra,
             )
             return False
-        return await self._is_renewed(lease)
+        return await self._is_renewed(lease) and await self._true_if_unreadable(
+            self._reads.serves(namespace, name, profile), lease
+        )
 
     async def _is_renewed(self, lease: str) -> bool:
         """Whether somebody renews this Lease."""
@@ -134,9 +127,9 @@ class ObserverOwnership(ProfileOwnership):
     """
 
     async def conflict(self, record: ProfileRecord) -> None:
-        """None: whoever else claims this profile, and lives, is noted in it."""
+        """None: whoever else serves this profile is noted in it."""
         theirs = _claimant(record)
-        record.served_by = theirs if await self._is_alive(theirs, record.name) else ""
+        record.served_by = theirs if await self._serves(theirs, record.name) else ""
 
 
 def _claimant(record: ProfileRecord) -> str:

@@ -224,7 +224,7 @@ class ProfileStatusWriter:
         ):
             return False
         kind = desired.identity.kind
-        ours = kind != "SchedulerProfile" or "claimedBy" in desired.status
+        ours = kind != "SchedulerProfile" or "observedBy" in desired.status
         now = bodies.status(desired.body)
         return ours and not _contains(_compared(kind, now), _compared(kind, written.status))
 
@@ -238,7 +238,7 @@ class ProfileStatusWriter:
     async def _write(self, desired: DesiredStatus) -> None:
         key, now, spoilt = desired.identity, self._clock.boottime(), self._is_overwritten(desired)
         found = known_status(key.kind, bodies.status(desired.body)) if spoilt else {}
-        strange = found.keys() - desired.status.keys()
+        strange = found.keys() - desired.status.keys() - {"claimedBy"}  # nobody else's is taken
         try:
             await desired.write(key.name, {**dict.fromkeys(strange), **desired.status})
         except EdgeError as error:
