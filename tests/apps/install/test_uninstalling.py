@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from moorage.apps.authority.authority_setting import Installed
-from moorage.apps.exit_status import ExitStatus, NoAnswer
+from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.install import uninstalling
 from moorage.apps.install.cluster_objects import ClusterObjects
 from moorage.apps.install.findings import HELM
@@ -29,6 +29,7 @@ from towtank import Cluster
 HERE: Final = Leaving(Installed("moorage-system", "moorage"), 30.0, yes=True)
 BLUE: Final = Leaving(Installed("blue-system", "blue"), 30.0, yes=True)
 PROFILE: Final = ObjectKey("moorage.dev/v1alpha1", "SchedulerProfile", "a")
+CONFIG: Final = {"plugin": "NodeResourcesFit", "args": {}}
 Uninstall: TypeAlias = Callable[[Leaving], Awaitable[ExitStatus]]
 
 
@@ -84,6 +85,7 @@ def test_a_dry_run_only_says(capsys: pytest.CaptureFixture[str]) -> None:
     async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
         whole = await install(objects)
         await objects.apply(profile())
+        await objects.apply({**profile(), "kind": "PluginConfig", "spec": CONFIG})
         asked = dataclasses.replace(HERE, dry_run=True, yes=False)
         assert await uninstall(asked) is ExitStatus.YES
         assert len(await left(objects, whole)) == len(whole)
@@ -98,7 +100,8 @@ def test_a_dry_run_only_says(capsys: pytest.CaptureFixture[str]) -> None:
         "profiles",
         "all else",
         "the namespace, with all that is in it",
-        "1 SchedulerProfile with all PluginConfigs",
+        "1 SchedulerProfile",
+        "1 PluginConfig",
     ]
 
 
@@ -182,6 +185,36 @@ def test_who_comes_while_the_prompt_waits_keeps_the_kinds(
     on_a_cluster(scenario)
     out = capsys.readouterr()
     assert "Stays: CustomResourceDefinition" in out.out + out.err
+
+
+def test_a_profile_that_another_may_serve_by_then_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The cluster is looked at once more before users' objects go, too."""
+
+    async def scenario(objects: ClusterObjects, uninstall: Uninstall) -> None:
+        await install(objects)
+        await install(objects, Options(namespace="blue", name="blue", controller_name="blue"))
+        await objects.apply(profile())
+        loop = asyncio.get_running_loop()
+
+        def confirmed(_: str) -> bool:
+            options = Options(namespace="green", name="green", controller_name="moorage")
+            asyncio.run_coroutine_threadsafe(install(objects, options), loop).result()
+            return True
+
+        monkeypatch.setattr(uninstalling, "confirmed", confirmed)
+        assert await uninstall(dataclasses.replace(HERE, yes=False)) is ExitStatus.YES
+        assert await objects.get(PROFILE) is not None
+
+    on_a_cluster(scenario)
+
+
+@pytest.mark.parametrize("place", [("moorage-system", "a,moorage"), ("a/b", "moorage"), ("n", "")])
+def test_no_name_is_more_than_a_name(place: tuple[str, str]) -> None:
+    """Or a selector with it would find others' pods; nothing is asked of a cluster."""
+    with pytest.raises(WrongUse, match=r"^--name(space)? "):
+        run(ClusterChoice("/nowhere"), dataclasses.replace(HERE, place=Installed(*place)))
 
 
 def test_profiles_are_kept(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from moorage.api import bodies
 from moorage.apps.authority.authority_setting import Installed
-from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, Inventory, of
+from moorage.apps.install.inventories import BINDINGS, CRD, DEPLOYMENT, NAMESPACE, Inventory, of
 from moorage.apps.install.neighbours import Leaver, Neighbours, leaver
 from moorage.apps.install.object_keys import Document, ObjectKey, key_of
 
@@ -36,12 +36,13 @@ class DepartureStep:
 @dataclasses.dataclass(frozen=True, slots=True)
 class Departure:
     """What goes, step by step; what stays, each with why, and which objects that is; the profiles
-    that go.
+    and PluginConfigs that go.
     """
 
     steps: tuple[DepartureStep, ...]
     stays: tuple[str, ...] = ()
     profiles: tuple[Document, ...] = ()
+    configs: tuple[Document, ...] = ()
     kept: frozenset[ObjectKey] = frozenset()
 
     @property
@@ -91,12 +92,16 @@ def departure(
     kinds = [*_kinds_needed(found, neighbours, keep_profiles)]
     staying = {key_of(one): why for one, why in (*neighbours.shared(kept), *kinds)}
     going = [one for one in ours if key_of(one) not in staying]
-    leaving = (*mine, *_unused(found.configs, mine, kept)) if kinds else of(found.objects, CRD)
+    whole = [] if kinds else found.kinds
+    configs = [*found.configs] if whole else [*_unused(found.configs, mine, kept)]
+    leaving = whole or [*mine, *configs]
     steps = (*_steps(found.pods, going, leaving, [*neighbours.written(kept)]),)
     several = f"it may be of the installation {place.name} in another namespace"
     staying |= {key_of(one): several for one in found.unsure(place)}
     stays = tuple(f"{key}: {why}" for key, why in staying.items())
-    return Departure(steps, stays, tuple(mine), frozenset((*staying, *map(key_of, kept))))
+    used = [one for one in found.configs if one not in configs]
+    held = frozenset((*staying, *map(key_of, (*kept, *used))))
+    return Departure(steps, stays, tuple(mine), tuple(configs), held)
 
 
 def _kinds_needed(
@@ -105,7 +110,7 @@ def _kinds_needed(
     """The CRDs, with why they stay; none where they go."""
     why = "--keep-profiles" if keep_profiles else neighbours.needing_kinds()
     unknown = not keep_profiles and not neighbours.are_there()
-    for one in of(found.objects, CRD) if why else ():
+    for one in found.kinds if why else ():
         hand = f"; if nobody needs it: kubectl delete crd {one['metadata']['name']}"
         yield one, why + (hand if unknown else "")
 
@@ -117,17 +122,20 @@ def _steps(
     written: Sequence[Document],
 ) -> Iterator[DepartureStep]:
     """In order; none that is empty. With the Deployment its pods go: those that are there then are
-    orphans.
+    orphans. What was written goes before that by which it is found, should this end half-way:
+    labels tell the names, Roles the namespaces, and bindings whose the roles are.
     """
-    apart = (DEPLOYMENT, NAMESPACE, *ASKING)
+    apart = (CRD, DEPLOYMENT, NAMESPACE, *ASKING)
     asking = sorted(of(going, *ASKING), key=lambda one: ASKING.index(one["kind"]))
     rest = [one for one in going if one["kind"] not in apart]
+    rest.sort(key=lambda one: (one["kind"] in BINDINGS, one["kind"].endswith("Role")))
     for what, documents in (
         ("what asks the operator", asking),
         ("the operator", of(going, DEPLOYMENT)),
         ("its pods", pods),
         ("profiles", kinds),
-        ("all else", [*rest, *written]),
+        ("what it has written", written),
+        ("all else", rest),
         ("the namespace, with all that is in it", of(going, NAMESPACE)),
     ):
         if documents:

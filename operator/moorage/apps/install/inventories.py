@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from moorage.api import yaml_documents
 from moorage.api.operator_config import environment_variable
+from moorage.api.v1alpha1.common import GROUP
 from moorage.api.yaml_documents import DocumentError
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.install.guests import Residents
@@ -50,9 +51,11 @@ class Inventory:
         """The objects of one installation, those of its shards included. Where any object of the
         same name is in a namespace that it has nothing to do with, there is, or was, another
         installation: then those alone that are in its namespace or name that, and their roles.
+        What is elsewhere and names another Deployment's namespace, too, may be that one's.
         """
         named = [one for one in self.objects if _is_named(one, place.name)]
-        mine = [one for one in named if place.namespace in _homes(one)]
+        deployed = {one["metadata"]["namespace"] for one in of(named, DEPLOYMENT)}
+        mine = [one for one in named if _is_at(one, place.namespace, deployed)]
         bound = of(mine, *BINDINGS)
         sure = [one for one in named if one in mine or any(refers(it, one) for it in bound)]
         alone = all("namespace" not in one["metadata"] or one in sure for one in named)
@@ -62,13 +65,20 @@ class Inventory:
         """Objects by whose names and namespaces nobody knows to which of several installations of
         this name they belong.
         """
-        ours, bound = self.of(place), of(self.objects, *BINDINGS)
+        ours, space = self.of(place), place.namespace
+        bound = [one for one in of(self.objects, *BINDINGS) if space not in _homes(one)]
         return [
             one
             for one in self.objects
-            if _is_named(one, place.name) and one not in ours and not _homes(one)
+            if _is_named(one, place.name) and one not in ours
+            if space in (_homes(one) or {space})
             if not any(refers(it, one) for it in bound)
         ]
+
+    @property
+    def kinds(self) -> list[Document]:
+        """The CRDs, which all installations share."""
+        return [one for one in of(self.objects, CRD) if one["spec"]["group"] == GROUP]
 
 
 def of(documents: Iterable[Document], *kinds: str) -> list[Document]:
@@ -124,6 +134,15 @@ def _of_configurations(ours: Iterable[Document]) -> Iterator[str]:
 def _is_named(document: Document, name: str) -> bool:
     found = labels(document)
     return found.get(PART_OF) == "moorage" and name in (found.get(INSTANCE), found.get(SHARD_OF))
+
+
+def _is_at(document: Document, namespace: str, deployed: Collection[str]) -> bool:
+    """Whether it is in, is or names the namespace, and none of the others that are ``deployed``
+    to, unless it is in this one.
+    """
+    homes = _homes(document)
+    inside = document["metadata"].get("namespace") == namespace
+    return inside or (namespace in homes and homes.isdisjoint({*deployed} - {namespace}))
 
 
 def _homes(document: Document) -> set[str]:

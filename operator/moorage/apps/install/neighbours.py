@@ -40,6 +40,8 @@ class Leaver:
     """The namespaces that it writes to."""
     controllers: frozenset[str]
     """Which profiles it serves, by their controllerName; none where that is not known."""
+    is_there: bool
+    """Whether any object of it is."""
     residents: frozenset[str] = frozenset()
     """What was in its namespace, by uid."""
 
@@ -53,6 +55,7 @@ def leaver(found: Inventory, place: Installed) -> Leaver:
         found.names(place),
         frozenset({place.namespace, *spaces}),
         frozenset(controllers(ours)),
+        bool(ours),
         frozenset(uids(found.residents)),
     )
 
@@ -78,7 +81,10 @@ class Neighbours:
 
     def needing_kinds(self) -> str:
         """Why the CRDs stay: the first who needs them; "" for nobody."""
-        return next(itertools.chain(self._others.values(), self._foreign_profiles()), "")
+        users = itertools.chain(
+            self._others.values(), self._foreign_profiles(), self._nobodys_configs()
+        )
+        return next(users, "")
 
     def _foreign_profiles(self) -> Iterator[str]:
         for profile in self._found.profiles:
@@ -87,15 +93,24 @@ class Neighbours:
                 controller = bodies.controller_name(profile)
                 yield f"SchedulerProfile {name} has controllerName {controller}"
 
+    def _nobodys_configs(self) -> Iterator[str]:
+        """PluginConfigs, where nothing else says that an installation of this name was here."""
+        if not self._who.is_there and not self._found.profiles:
+            for config in self._found.configs:
+                name = config["metadata"]["name"]
+                yield f"PluginConfig {name} is there, and nothing of {self._who.place}"
+
     def is_mine(self, profile: Document) -> bool:
-        """Whether this installation serves the profile, or is the one that would."""
+        """Whether this installation serves the profile, or is the one that would. A claim may be
+        from when the installation had that controllerName, so it alone decides only where nobody
+        knows which one it has.
+        """
         space, _, lease = str(bodies.status(profile).get("claimedBy") or "").partition("/")
-        if space in self._spaces and lease in self._names:
-            return True
+        claimed = space in self._spaces and lease in self._names
         controller = bodies.controller_name(profile)
-        if controller not in self._controllers:
-            return False
-        return not (self._others if lease else any(self._served_by_others(controller)))
+        if not self._controllers or controller not in self._controllers:
+            return claimed and not self._controllers
+        return claimed or not (self._others if lease else any(self._served_by_others(controller)))
 
     def _served_by_others(self, controller: str) -> Iterator[Installed]:
         """Whoever has this name, too, as an observer may; or a name that cannot be found out."""

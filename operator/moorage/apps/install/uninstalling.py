@@ -7,13 +7,14 @@ import dataclasses
 import datetime
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+from kubefacts.names import dns_label
 from moorage.apps.authority.authority_setting import Installed
 from moorage.apps.commands.consent import confirmed
-from moorage.apps.exit_status import CommandError, ExitStatus, NoAnswer
+from moorage.apps.exit_status import CommandError, ExitStatus, NoAnswer, WrongUse
 from moorage.apps.install.clearing import Clearing
 from moorage.apps.install.departures import Departure, departure
 from moorage.apps.install.findings import HELM
-from moorage.apps.install.inventories import CRD, NAMESPACE, Inventory
+from moorage.apps.install.inventories import CRD, Inventory
 from moorage.apps.install.neighbours import Leaver, leaver
 from moorage.apps.install.object_keys import Document, key_of
 from moorage.apps.install.removing import NotGone, Removal, names
@@ -42,6 +43,9 @@ class Leaving:
 
 def run(cluster: ClusterChoice, asked: Leaving) -> ExitStatus:
     """The command. Raises CommandError."""
+    for flag, value in (("--namespace", asked.place.namespace), ("--name", asked.place.name)):
+        if faults := dns_label(value):
+            raise WrongUse(f"{flag} {value}: {faults[0]}")
     return asyncio.run(_run(cluster, asked))
 
 
@@ -96,12 +100,11 @@ async def _removed(
     """Do it; what is there again afterwards, and what has stayed. No more goes than was planned,
     and less where somebody has come since who needs it. Raises NotGone, EdgeError.
     """
-    since, kept, stays = plan, set(plan.kept), plan.stays
+    kept, stays = set(plan.kept), plan.stays
     for step in plan.steps:
-        if any(one["kind"] in (CRD, NAMESPACE) for one in step.documents):
-            since = await look()
-            kept |= since.kept
-            stays = (*stays, *since.stays)
+        since = await look()
+        kept |= since.kept
+        stays = (*stays, *since.stays)
         await removal.step(plan.narrowed(step, since))
     # what a replica wrote while it ended, or what somebody else has put back
     await removal.run(plan.written_again(await look()))
@@ -148,9 +151,10 @@ def _told(plan: Departure, waiting: Sequence[str], where: str) -> Iterator[str]:
     for step in plan.steps:
         yield f"  {step.what}: {names(step.documents)}"
     yield from (f"Stays: {why}" for why in plan.stays)
-    if plan.profiles:
-        found = ", ".join(sorted(one["metadata"]["name"] for one in plan.profiles))
-        yield f"{counted(len(plan.profiles), 'SchedulerProfile')} with all PluginConfigs: {found}"
+    for kind, going in (("SchedulerProfile", plan.profiles), ("PluginConfig", plan.configs)):
+        if going:
+            found = ", ".join(sorted(one["metadata"]["name"] for one in going))
+            yield f"{counted(len(going), kind)}: {found}"
     if waiting:
         more = ", …" if len(waiting) > _SHOWN else ""
         who = counted(len(waiting), "pod waits", "pods wait")
