@@ -1,4 +1,4 @@
-"""What may be of another installation than the one that leaves: profiles, PluginConfigs, bindings."""
+"""What may be of others than the installation that leaves: profiles, PluginConfigs, bindings."""
 
 from __future__ import annotations
 
