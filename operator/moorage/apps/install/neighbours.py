@@ -108,7 +108,7 @@ class Neighbours:
         space, _, lease = str(bodies.status(profile).get("claimedBy") or "").partition("/")
         claimed = space in self._spaces and lease in self._names
         controller = bodies.controller_name(profile)
-        if not self._controllers or controller not in self._controllers:
+        if controller not in self._controllers:
             return claimed and not self._controllers
         return claimed or not (self._others if lease else any(self._served_by_others(controller)))
 
