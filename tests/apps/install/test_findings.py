@@ -10,7 +10,15 @@ import pytest
 
 from moorage.apps.install import findings
 from moorage.apps.install.findings import HELM, dropped, has
-from moorage.apps.install.object_keys import APP, INSTANCE, PART_OF, Document, Kind, key_of
+from moorage.apps.install.object_keys import (
+    APP,
+    INSTANCE,
+    PART_OF,
+    SHARD_OF,
+    Document,
+    Kind,
+    key_of,
+)
 
 NOW: Final = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
 VERSIONS: Final = {
@@ -115,9 +123,59 @@ def test_an_installation_of_the_same_name(case: str) -> None:
     assert findings.elsewhere({**ROLE, **wanted}, live) == namespaces
     assert not findings.elsewhere(live, live)
     assert not findings.elsewhere(ROLE, altered(live, labels={}))  # whose it is is told anyway
-    found = findings.of_same_name("moorage", "theirs", [key_of(ROLE)])
-    assert found.stops and "moorage is in namespace theirs: ClusterRole" in found.what
+
+
+def test_what_to_do_about_a_namespace_that_is_named() -> None:
+    """Uninstall what runs there; where nothing does, the namespace is taken out of our objects, as
+    to uninstall would take them, which the installation elsewhere needs.
+    """
+    running = key_of(altered(DEPLOYMENT, namespace="theirs"))
+    found = findings.of_same_name("moorage", "theirs", [key_of(ROLE), running])
+    assert found.stops and "moorage is in namespace theirs: " in found.what
     assert found.do.endswith("moorage uninstall --namespace theirs --name moorage")
+    for keys in ([key_of(ROLE)], [key_of(ROLE), key_of(DEPLOYMENT)]):
+        found = findings.of_same_name("moorage", "theirs", keys)
+        assert found.stops and "theirs has no Deployment of moorage, and is named" in found.what
+        assert "ClusterRole moorage" in found.what
+        assert "uninstall" not in found.do and "take what is of namespace theirs out" in found.do
+
+
+def enforced(level: str, instance: str = "moorage") -> Document:
+    """A Namespace whose pods are judged by this level."""
+    labels = {PART_OF: "moorage", INSTANCE: instance, findings.ENFORCED: level}
+    metadata = {"name": "moorage-system", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+BLUE: Final = altered(DEPLOYMENT, labels={PART_OF: "moorage", INSTANCE: "blue"})
+SHARD: Final = altered(
+    DEPLOYMENT, labels={PART_OF: "moorage", INSTANCE: "moorage-0", SHARD_OF: "moorage"}
+)
+BESIDE: Final[dict[str, tuple[Document, list[Document], bool]]] = {
+    "another label, another installation": (enforced("privileged", "blue"), [BLUE], True),
+    "our label, another installation": (enforced("privileged"), [DEPLOYMENT, BLUE], True),
+    "the same level": (enforced("restricted", "blue"), [BLUE], False),
+    "ours alone": (enforced("privileged"), [DEPLOYMENT], False),
+    "our shard": (enforced("privileged"), [SHARD], False),
+    "one that is gone": (enforced("privileged", "blue"), [], False),
+    "one elsewhere": (
+        enforced("privileged", "blue"),
+        [altered(BLUE, namespace="theirs")],
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_a_namespace_with_another_installation(case: str) -> None:
+    """Its pods are judged by one label: who needs another one goes elsewhere."""
+    live, there, stops = BESIDE[case]
+    found = [*findings.of_shared_namespace(enforced("restricted"), live, there)]
+    assert len(found) == stops
+    for one in found:
+        assert one.stops and "--namespace" in one.do
+        assert one.what.startswith("Namespace moorage-system has ")
+        assert one.what.endswith("=privileged for installation blue; this one needs restricted")
 
 
 SAID: Final[dict[str, tuple[str, list[tuple[str, str]]]]] = {

@@ -125,6 +125,24 @@ def test_admission() -> None:
     scenario(of)
 
 
+def test_a_second_one_in_the_namespace() -> None:
+    """The Namespace stays the first one's, with its labels, until that is there no more."""
+    key = ObjectKey("v1", "Namespace", NAMESPACE)
+
+    async def of(there: Played) -> None:
+        assert (await install(there)).status == 0
+        before = await there.objects.get(key)
+        second = await install(there, "--name", "b", "--variant", "observer")
+        assert (second.status, second.errors) == (0, "")
+        assert await there.objects.get(key) == before
+        await there.objects.delete(ObjectKey("apps/v1", "Deployment", "moorage", NAMESPACE))
+        assert (await install(there, "--name", "b", "--variant", "observer")).status == 0
+        after = await there.objects.get(key) or {}
+        assert after["metadata"]["labels"]["app.kubernetes.io/instance"] == "b"
+
+    scenario(of)
+
+
 def test_shards() -> None:
     """Each has a leader of its own."""
 

@@ -164,6 +164,35 @@ def test_an_installation_of_the_same_name_elsewhere() -> None:
     run(scenario)
 
 
+def test_a_namespace_that_is_only_named() -> None:
+    """By a subject that somebody added: nobody is told to uninstall what runs elsewhere."""
+
+    async def scenario(objects: ClusterObjects, look: Any) -> None:
+        whole = default()
+        await apply(objects, whole)
+        binding = next(each for each in whole if each["kind"] == "ClusterRoleBinding")
+        added = {**binding["subjects"][0], "namespace": "tools"}
+        await objects.apply({**binding, "subjects": [*binding["subjects"], added]})
+        (found,) = await look(whole)
+        assert found.what.endswith(f"is named by: {key_of(binding)}")
+        assert "uninstall" not in found.do
+
+    run(scenario)
+
+
+def test_another_installation_in_the_namespace() -> None:
+    """It goes on with its pods, as its label allows; one of the same level may come."""
+
+    async def scenario(objects: ClusterObjects, look: Any) -> None:
+        await apply(objects, default(variant="default-scheduler"))
+        (found,) = await look(documents("default", [], Options(name="b")))
+        assert found.stops and found.what.startswith("Namespace moorage-system has pod-security")
+        assert await look(documents("default-scheduler", [], Options(name="b"))) == []
+        assert await look(documents("default", [], Options("elsewhere", "b"))) == []
+
+    run(scenario)
+
+
 def test_a_namespace_of_others_is_left_alone() -> None:
     """Unless it is said to be for Moorage."""
 

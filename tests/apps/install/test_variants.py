@@ -116,6 +116,37 @@ def test_references_lead_to_objects(variant: str, components: tuple[str, ...]) -
                 assert ("Service", webhook["clientConfig"]["service"]["name"]) in there
 
 
+NAMESPACES = ("moorage-system", "moorage-leases", "moorage", "default", "moorage-leases-2")
+
+
+@every
+@pytest.mark.parametrize("lease_namespace", ["", "team", "moorage-leases"])
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_each_is_in_its_namespace(
+    variant: str, components: tuple[str, ...], namespace: str, lease_namespace: str
+) -> None:
+    """Where the Deployment is, whatever that is called: but for rights on kube-system's objects,
+    and for those on the Lease where that is elsewhere.
+    """
+    options = Options(namespace, "moorage", lease_namespace=lease_namespace)
+    bodies = documents(variant, components, options)
+    assert len({key_of(one) for one in bodies}) == len(bodies)
+    leases = [("Role", "moorage-lease"), ("RoleBinding", "moorage-lease")]
+    files = documents(variant, components, Options())
+    scoped = {key_of(one)[:2] for one in files if "namespace" in one["metadata"]}
+    for key in map(key_of, bodies):
+        if key[1:3] in leases:
+            assert key.namespace == lease_namespace
+        elif key[:2] in scoped:
+            rights = key.namespace == "kube-system" and key.kind == "RoleBinding"
+            assert key.namespace == namespace or rights, key
+        else:
+            assert not key.namespace
+    assert ("Role", "moorage-lease") in {key_of(one)[1:3] for one in bodies} or not lease_namespace
+    account = only(bodies, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"]
+    assert only(bodies, "ServiceAccount", account)["metadata"]["namespace"] == namespace
+
+
 def test_options_stand_where_they_count() -> None:
     """The operator's configuration takes them from the pod's environment."""
     options = Options(replicas=5, controller_name="mine", lease_namespace="theirs")
@@ -195,6 +226,15 @@ def test_every_kind() -> None:
         ("default", (), {"name": "a" * 41}, "no more than 40 characters"),
         ("default", (), {"lease_namespace": "-"}, "--lease-namespace -: "),
         ("default", (), {"controller_name": "a/b/c"}, "--controller-name a/b/c: "),
+        (
+            "default",
+            (),
+            {"controller_name": "a" * 62, "shards": 2},
+            f"(of a shard: {'a' * 62}-0): name part must be no more than 63 ",
+        ),
+        ("default", (), {"controller_name": "a" * 61, "shards": 11}, "a-10): name part must be"),
+        ("default", (), {"shards": -1}, "--shards -1: must be from 1 to 20"),
+        ("default", (), {"shards": 21}, "--shards 21: must be from 1 to 20"),
     ],
 )
 def test_what_cannot_be(
@@ -212,6 +252,7 @@ def test_names_are_short_enough() -> None:
     for body in documents("ha", ["admission"], options):
         if body["kind"] == "Service":
             assert len(body["metadata"]["name"]) <= 63
+    assert documents("ha", [], Options(controller_name="a" * 61, shards=10))
 
 
 def test_nothing_is_shared_with_the_next_call() -> None:

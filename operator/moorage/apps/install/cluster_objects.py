@@ -20,7 +20,6 @@ from moorage.apps.install.object_keys import (
     Document,
     Kind,
     ObjectKey,
-    installation_of,
     key_of,
 )
 from moorage.apps.reach.listing import each_item
@@ -176,10 +175,6 @@ class ClusterObjects:
                 items = each_item(self._session, path, query, accept=METADATA_ALONE)
                 async for item in items:
                     yield {**item, "apiVersion": kind.api_version, "kind": kind.kind}
-
-    async def list_by_instance(self, name: str, kinds: Iterable[Kind]) -> list[Document]:
-        """Those of one installation, its shards' included."""
-        return [one for one in await self.list_ours(kinds) if installation_of(one) == name]
 
     async def _path(self, key: ObjectKey) -> str:
         """Raises KindNotServed, EdgeError."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from moorage.apps.install.cluster_objects import OTHERS_MANAGE
-from moorage.apps.install.inventories import CRD, NAMESPACE, labels
+from moorage.apps.install.inventories import CRD, DEPLOYMENT, NAMESPACE, labels, of
 from moorage.apps.install.object_keys import (
     APP,
     Document,
@@ -24,6 +24,8 @@ from moorage.apps.reach.installations import is_fresh
 SERVED: Final = ((1, 34), (1, 37))
 """The oldest and the newest Kubernetes that is tested."""
 HELM: Final = "meta.helm.sh/release-name"
+ENFORCED: Final = "pod-security.kubernetes.io/enforce"
+"""A label of Namespaces: what the pods in it may do."""
 _PRESERVED: Final = "x-kubernetes-preserve-unknown-fields"
 _MANAGED: Final = re.compile(
     r"""conflicts?\ with\ (?P<who>"(?:[^"\\]|\\.)*"[^:\n]*):\s
@@ -88,7 +90,7 @@ def of_object(document: Document, live: Document) -> Iterator[Obstacle]:
     elif key.kind != CRD and (whose := installation_of(live)) != installation_of(document):
         what = f"belongs to installation {whose}" if whose else "is not Moorage's"
         yield Obstacle(f"{key} {what}", "give this installation another --name")
-    elif key.kind == "Deployment" and live["spec"]["selector"] != document["spec"]["selector"]:
+    elif key.kind == DEPLOYMENT and live["spec"]["selector"] != document["spec"]["selector"]:
         do = f"{command}; until the new one runs, nobody places pods"
         yield Obstacle(f"{key} selects its pods by other labels, which cannot be changed", do)
 
@@ -102,9 +104,30 @@ def _of_namespace(live: Document) -> Iterator[Obstacle]:
         yield Obstacle(what, f"{do} {key.name} {APP}=moorage")
 
 
+def neighbours(space: Document, there: Iterable[Document]) -> set[str]:
+    """The other installations that have a Deployment in this namespace, of those ``there``."""
+    name = space["metadata"]["name"]
+    found = (one for one in of(there, DEPLOYMENT) if one["metadata"]["namespace"] == name)
+    return {installation_of(one) for one in found} - {"", installation_of(space)}
+
+
+def of_shared_namespace(
+    document: Document, live: Document, there: Iterable[Document]
+) -> Iterator[Obstacle]:
+    """Of one that is there, with Deployments of other installations: the next pods of theirs would
+    be judged by our label, or ours by theirs.
+    """
+    others = sorted(neighbours(document, there))
+    was, wanted = (labels(one).get(ENFORCED, "") for one in (live, document))
+    if others and was != wanted:
+        what = f"{key_of(document)} has {ENFORCED}={was} for installation {', '.join(others)}"
+        do = "give this installation another --namespace"
+        yield Obstacle(f"{what}; this one needs {wanted}", do)
+
+
 def elsewhere(document: Document, live: Document) -> set[str]:
     """The namespaces that the live object of an installation names for its accounts and Services,
-    and the document does not: an installation of the same name is there.
+    and the document does not: an installation of the same name may be there.
     """
     if installation_of(live) != installation_of(document):
         return set()
@@ -124,8 +147,16 @@ def _named_in(value: Any, *, says_whose: bool = False) -> Iterator[str]:
 
 
 def of_same_name(name: str, namespace: str, keys: Iterable[ObjectKey]) -> Obstacle:
-    """Of an installation of this name in another namespace, by its objects."""
-    what = f"installation {name} is in namespace {namespace}: {', '.join(map(str, keys))}"
+    """Of an installation of this name in another namespace, by its objects; without a Deployment
+    there, of objects of this one that name that namespace.
+    """
+    found = [*keys]
+    listed = ", ".join(map(str, found))
+    if not any((key.kind, key.namespace) == (DEPLOYMENT, namespace) for key in found):
+        what = f"namespace {namespace} has no Deployment of {name}, and is named by: {listed}"
+        do = f"kubectl edit them, and take what is of namespace {namespace} out"
+        return Obstacle(what, f"{do}; or give this installation another --name")
+    what = f"installation {name} is in namespace {namespace}: {listed}"
     remove = f"moorage uninstall --namespace {namespace} --name {name}"
     return Obstacle(what, f"give this installation another --name, or first: {remove}")
 

@@ -22,9 +22,9 @@ from moorage.apps.install.applying import (
     stale,
 )
 from moorage.apps.install.cluster_objects import ClusterObjects
-from moorage.apps.install.findings import Obstacle
-from moorage.apps.install.inventories import Inventory
-from moorage.apps.install.object_keys import INSTANCE, Document, key_of
+from moorage.apps.install.findings import Obstacle, neighbours
+from moorage.apps.install.inventories import NAMESPACE, Inventory, of
+from moorage.apps.install.object_keys import INSTANCE, Document, installation_of, key_of
 from moorage.apps.install.preflight import preflight
 from moorage.apps.install.readiness import NotRunning, Sight, faults, running, suspects
 from moorage.apps.install.sights import last_lines, sight
@@ -143,6 +143,7 @@ class Installer:
         that nobody asks a server that is gone; those that are to be come last. Raises NotRunning,
         InstallationFailed, EdgeError.
         """
+        wanted = _without_others_namespace(wanted, (await self._there()).objects)
         webhooks = [one for one in wanted if one["kind"] in WEBHOOKS]
         deployments = [one for one in wanted if one["kind"] == "Deployment"]
         gone = await self.stale(wanted)
@@ -167,9 +168,11 @@ class Installer:
 
     async def stale(self, wanted: Sequence[Document]) -> list[Document]:
         """What goes, as the set has it no more. Raises EdgeError."""
-        there = Inventory(await self._objects.list_ours(every_kind()))
         options = self._asked.options
-        return stale(there.of(Installed(options.namespace, options.name)), wanted)
+        return stale((await self._there()).of(Installed(options.namespace, options.name)), wanted)
+
+    async def _there(self) -> Inventory:
+        return Inventory(await self._objects.list_ours(every_kind()))
 
     async def _believing(
         self, webhooks: list[Document], wanted: Sequence[Document]
@@ -196,6 +199,20 @@ class Installer:
         return await running(
             look, self._clock, self._asked.seconds, lambda text: self._say(f"{key}: {text}")
         )
+
+
+def _without_others_namespace(
+    wanted: Iterable[Document], there: Sequence[Document]
+) -> list[Document]:
+    """Without a Namespace that is another installation's, which runs in it, by what is ``there``:
+    it keeps its labels.
+    """
+    spaces = {key_of(one): installation_of(one) for one in of(there, NAMESPACE)}
+    return [
+        one
+        for one in wanted
+        if (key := key_of(one)) not in spaces or spaces[key] not in neighbours(one, there)
+    ]
 
 
 # ---- what is said --------------------------------------------------------------------------------

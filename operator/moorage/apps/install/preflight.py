@@ -34,7 +34,6 @@ _KUBE_SCHEDULER: Final = ObjectKey(*_LEASE, "kube-scheduler", "kube-system")
 _STANDS_IN: Final = "system-scheduler"
 """Who places the operator's pods where it takes the name default-scheduler."""
 _PAGE: Final = {"limit": "500"}
-_ENFORCED: Final = "pod-security.kubernetes.io/enforce"
 
 
 async def preflight(
@@ -52,7 +51,7 @@ async def preflight(
     found = [*findings.of_version(version), *[one async for one in look.leases(now)]]
     for document in documents:
         found += [one async for one in look.one(document)]
-    found += [one async for one in look.same_names()]
+    found += [one async for one in look.others()]
     found += look.unserved()
     return found
 
@@ -71,6 +70,8 @@ class Preflight:
         self._elsewhere: dict[tuple[str, str], list[ObjectKey]] = {}
         """By name and namespace of installations: what is theirs."""
         self._spaces = {one["metadata"]["name"]: one for one in of(documents, NAMESPACE)}
+        self._shared: list[tuple[Document, Document]] = []
+        """Of these, those that are there, and as they are."""
 
     async def leases(self, now: datetime.datetime) -> AsyncIterator[Obstacle]:
         """Who else leads by the names that are asked for."""
@@ -105,37 +106,48 @@ class Preflight:
             return
         told = [] if live is None else [*findings.of_object(document, live)]
         self._are_in(findings.elsewhere(document, live or document), document)
+        if live is not None and key.kind == NAMESPACE:
+            self._shared.append((document, live))
         if live is not None and key.kind == CRD:
-            try:
-                stored = [one async for one in self._stored(live)]
-            except Forbidden as error:
-                yield _refused(key, error)
-                return
-            told += findings.of_definition(document, live, stored)
+            told += await self._definition(document, live)
         for one in told or await self._tried(document):
             yield one
+
+    async def _definition(self, document: Document, live: Document) -> list[Obstacle]:
+        try:
+            stored = [one async for one in self._stored(live)]
+        except Forbidden as error:
+            return [_refused(key_of(document), error)]
+        return [*findings.of_definition(document, live, stored)]
 
     def _are_in(self, namespaces: Iterable[str], document: Document) -> None:
         for namespace in namespaces:
             place = installation_of(document), namespace
             self._elsewhere.setdefault(place, []).append(key_of(document))
 
-    async def same_names(self) -> AsyncIterator[Obstacle]:
-        """Of installations of the same name in other namespaces, by their Deployments and by what
-        was found at these objects.
+    async def others(self) -> AsyncIterator[Obstacle]:
+        """Of other installations: those in the same namespaces, and those of the same name in
+        others, by their Deployments and by what was found at these objects.
         """
-        named = {installation_of(one): one for one in of(self._documents, DEPLOYMENT)}
-        for name, one in named.items():
-            key = key_of(one)
-            try:
-                there = await self._objects.list_by_instance(name, kinds_of([one]))
-            except Forbidden as error:
-                yield _refused(key, error)
-                continue
-            for live in there:
-                self._are_in({live["metadata"]["namespace"]} - {key.namespace}, live)
+        deployments = of(self._documents, DEPLOYMENT)
+        there: list[Document] = []
+        try:
+            there = await self._objects.list_ours(kinds_of(deployments))
+        except Forbidden as error:
+            yield _refused(key_of(deployments[0]), error)
+        for document, live in self._shared:
+            for finding in findings.of_shared_namespace(document, live, there):
+                yield finding
+        self._find_same_names(deployments, there)
         for place, keys in sorted(self._elsewhere.items()):
             yield findings.of_same_name(*place, keys)
+
+    def _find_same_names(self, wanted: Sequence[Document], there: Iterable[Document]) -> None:
+        """Of the Deployments that are there, those of our name in a namespace that is not ours."""
+        places = {installation_of(one): one["metadata"]["namespace"] for one in wanted}
+        for one in there:
+            if own := places.get(installation_of(one)):
+                self._are_in({one["metadata"]["namespace"]} - {own}, one)
 
     def unserved(self) -> Iterator[Obstacle]:
         """Of kinds that the API server does not have."""
@@ -192,7 +204,7 @@ class Preflight:
         wanted = self._spaces.get(name)
         if there is None or wanted is None:
             return there is not None
-        return labels(there).get(_ENFORCED) == labels(wanted).get(_ENFORCED)
+        return labels(there).get(findings.ENFORCED) == labels(wanted).get(findings.ENFORCED)
 
 
 def _lease_namespace(deployment: Document) -> str:

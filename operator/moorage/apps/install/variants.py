@@ -27,6 +27,7 @@ MAX_NAME: Final = 40
 MAX_SHARDS: Final = 20
 _LEASE_COMPONENT: Final = "namespaced-lease"
 _LEASE_NAMESPACE: Final = "moorage-leases"
+"""In the files; an installation may well be in a namespace that is called so."""
 _NEEDS: Final = {"assign-webhook": "admission", "cert-manager": "admission"}
 _OBSERVED: Final = ("admission", "assign", "assign-webhook", "cert-manager")
 """What is of no use to an installation that decides nothing."""
@@ -145,8 +146,17 @@ def _check(options: Options) -> None:
         raise WrongUse(f"--name {options.name}: must be no more than {MAX_NAME} characters")
     if not options.name[0].isalpha():
         raise WrongUse(f"--name {options.name}: must begin with a letter, as a Service's name does")
-    if faults := names.qualified_name(options.controller_name or USUAL_CONTROLLER):
-        raise WrongUse(f"--controller-name {options.controller_name}: {faults[0]}")
+    _check_shards(options)
+
+
+def _check_shards(options: Options) -> None:
+    """Raises WrongUse for so many, or where one has a name that the operator would refuse."""
+    if not 0 <= options.shards <= MAX_SHARDS:
+        raise WrongUse(f"--shards {options.shards}: must be from 1 to {MAX_SHARDS}")
+    for controller in map(options.controller_of, options.instances):
+        if faults := names.qualified_name(controller):
+            whose = f" (of a shard: {controller})" if options.shards else ""
+            raise WrongUse(f"--controller-name {options.controller_name}{whose}: {faults[0]}")
 
 
 # ---- what becomes of an object -------------------------------------------------------------------
@@ -161,6 +171,8 @@ def _installed(body: Document, options: Options) -> Iterator[Document]:
         one = renamed(body, Names(instance, options.namespace))
         if options.shards:
             one["metadata"]["labels"][SHARD_OF] = options.name
+        if body["metadata"].get("namespace") == _LEASE_NAMESPACE:
+            one["metadata"]["namespace"] = options.lease_namespace
         _set_options(one, options, instance)
         yield one
 
@@ -204,8 +216,6 @@ def _set_options(body: Document, options: Options, instance: str) -> None:
                 condition["expression"] = condition["expression"].replace(
                     f"== '{USUAL_CONTROLLER}'", f"== '{controller}'"
                 )
-    elif body["metadata"].get("namespace") == _LEASE_NAMESPACE:
-        body["metadata"]["namespace"] = options.lease_namespace
 
 
 def _set_pod(container: Document, options: Options, controller: str) -> None:
