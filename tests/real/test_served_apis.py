@@ -41,8 +41,10 @@ def pod(name: str, **spec: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def cluster(assets: Path) -> Iterator[Rig]:
-    """Pods may name a group, and PodGroups of v1beta1 are not served. The operator leads."""
-    has_groups = minor_version(assets) >= (1, 36)
+    """Pods may name a group, and PodGroups of v1beta1 are not served. The operator leads. An API
+    server of 1.36 with this gate does not start without its own PodGroups.
+    """
+    has_groups = minor_version(assets) >= (1, 37)
     with Rig(assets, [GATE] if has_groups else [], groups=False) as rig:
         kubeconfig = install(rig)
         create(rig, node(f"{PLACE}-1", PLACE), PROFILE)
@@ -62,7 +64,7 @@ def test_kinds_that_are_not_there_are_named(cluster: Rig) -> None:
     assert said.endswith(f"decides{absent if older else ''}")
 
 
-@pytest.mark.since("1.36", "spec.schedulingGroup of pods")
+@pytest.mark.since("1.37", "spec.schedulingGroup of pods without PodGroups that are served")
 def test_a_member_of_a_group_says_what_is_missing(cluster: Rig) -> None:
     """It waits; others are placed."""
     create(cluster, pod("member", schedulingGroup={"podGroupName": "group"}), pod("other"))
